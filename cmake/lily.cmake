@@ -1,0 +1,19 @@
+# One static library a room. A room's sources are the files of its folder, so adding a file needs no edit here.
+add_library(lily_flags INTERFACE)
+target_compile_options(lily_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
+target_include_directories(lily_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
+if(LILY_SANITIZE)
+  target_compile_options(lily_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(lily_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(LILY_FUZZ)
+  target_compile_options(lily_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# lily_room(<name> [LINK <libraries>...]): the library lily_<name> from every .cpp below the current folder.
+function(lily_room name)
+  cmake_parse_arguments(ROOM "" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp" "*.h")
+  add_library(lily_${name} STATIC ${sources})
+  target_link_libraries(lily_${name} PUBLIC lily_flags ${ROOM_LINK})
+endfunction()

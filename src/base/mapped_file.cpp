@@ -1,0 +1,104 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace lily {
+namespace {
+
+Error system_error(const std::string& path, const char* what) {
+  return Error{.where = path, .what = std::string(what) + ": " + std::strerror(errno)};
+}
+
+// Closes a file descriptor at the end of its scope.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+Result<size_t> regular_file_size(const Descriptor& file, const std::string& path) {
+  struct stat info{};
+  if (::fstat(file.fd, &info) != 0) return system_error(path, "cannot read");
+  if (!S_ISREG(info.st_mode)) return Error{.where = path, .what = "not a regular file"};
+  return static_cast<size_t>(info.st_size);
+}
+
+Result<void> write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_error(path, "cannot write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return system_error(path, "cannot open");
+  LILY_TRY(const size_t size, regular_file_size(file, path));
+  MappedFile mapped;
+  mapped.path_ = path;
+  if (size == 0) return mapped;
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) return system_error(path, "cannot map");
+  mapped.data_ = static_cast<const std::byte*>(data);
+  mapped.size_ = size;
+  return mapped;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return system_error(path, "cannot open");
+  LILY_TRY(const size_t size, regular_file_size(file, path));
+  std::string text(size, '\0');
+  size_t filled = 0;
+  while (filled < size) {
+    const ssize_t count = ::read(file.fd, text.data() + filled, size - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(path, "cannot read");
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  text.resize(filled);
+  return text;
+}
+
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
+  Result<void> written;
+  {
+    const Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    if (file.fd < 0) return system_error(temporary, "cannot create");
+    written = write_all(file.fd, bytes, temporary);
+    if (written && ::fsync(file.fd) != 0) written = system_error(temporary, "cannot write");
+  }
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = system_error(path, "cannot replace");
+  if (!written) ::unlink(temporary.c_str());
+  return written;
+}
+
+}  // namespace lily

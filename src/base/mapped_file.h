@@ -1,0 +1,36 @@
+// A read-only memory-mapped file.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace lily {
+
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string& path);
+
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The whole of a small text file (config.json, tokenizer.json).
+Result<std::string> read_file(const std::string& path);
+
+// Writes through a temporary file in the same folder and an atomic rename: never half-written.
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
+
+}  // namespace lily

@@ -1,0 +1,52 @@
+// A checkpoint directory: config.json and memory-mapped safetensors, one file or shards with an index.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/mapped_file.h"
+#include "base/result.h"
+#include "model/config.h"
+
+namespace lily {
+
+// A tensor in the mapped file; `data` lives as long as the checkpoint.
+struct Tensor {
+  DType dtype = DType::other;
+  std::vector<int64_t> shape;
+  const std::byte* data = nullptr;
+  size_t bytes = 0;
+  std::string file;  // path of the shard, for errors
+
+  int64_t elements() const;
+  std::string describe() const;  // "BF16 [1024, 64]"
+};
+
+using TensorMap = std::map<std::string, Tensor, std::less<>>;
+
+// Parses the header of one safetensors file and checks it against the file's size: header length, JSON, dtypes,
+// shapes, offsets in range, sizes equal to shape times dtype, no gap or overlap.
+Result<TensorMap> parse_safetensors(std::span<const std::byte> file, const std::string& path);
+
+class Checkpoint {
+ public:
+  // Opens `directory`. Nothing is read but headers and small JSON files; no tensor is interpreted yet.
+  static Result<Checkpoint> open(const std::string& directory);
+
+  const ModelConfig& config() const { return config_; }
+  const TensorMap& tensors() const { return tensors_; }
+  const std::string& directory() const { return directory_; }
+
+ private:
+  std::string directory_;
+  ModelConfig config_;
+  std::vector<MappedFile> shards_;
+  TensorMap tensors_;
+};
+
+}  // namespace lily
