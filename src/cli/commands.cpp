@@ -1,0 +1,16 @@
+#include "cli/commands.h"
+
+#include <cstdio>
+
+namespace lily::cli {
+
+std::vector<Command> all_commands(CLI::App&) {
+  return {};
+}
+
+int report(const Error& error) {
+  std::fprintf(stderr, "lily: %s\n", error.message().c_str());
+  return 2;
+}
+
+}  // namespace lily::cli

@@ -1,0 +1,23 @@
+// The subcommands: one file each. A command adds its options to the program and gives back what runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lily::cli {
+
+struct Command {
+  CLI::App* app;              // as parsed
+  std::function<int()> run;   // exit code: 0, 1 (the work failed), 2 (the user's input was wrong)
+};
+
+// Every command, in the order of `lily --help`. A new one is declared here and listed in commands.cpp.
+std::vector<Command> all_commands(CLI::App& app);
+
+// Prints "lily: <error>" on stderr and gives exit code 2.
+int report(const Error& error);
+
+}  // namespace lily::cli
