@@ -16,5 +16,6 @@ function(lily_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp" "*.h")
   list(FILTER sources EXCLUDE REGEX "/main/")
   add_library(lily_${name} STATIC ${sources})
+  set_target_properties(lily_${name} PROPERTIES LINKER_LANGUAGE CXX)  # a room may hold only headers
   target_link_libraries(lily_${name} PUBLIC lily_flags ${ROOM_LINK})
 endfunction()
