@@ -14,7 +14,7 @@ endif()
 function(lily_room name)
   cmake_parse_arguments(ROOM "" "" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "*.cpp" "*.h")
-  list(FILTER sources EXCLUDE REGEX "/main/")
+  list(FILTER sources EXCLUDE REGEX "/main/main.cpp$")
   add_library(lily_${name} STATIC ${sources})
   set_target_properties(lily_${name} PROPERTIES LINKER_LANGUAGE CXX)  # a room may hold only headers
   target_link_libraries(lily_${name} PUBLIC lily_flags ${ROOM_LINK})
