@@ -4,8 +4,10 @@
 
 namespace lily::cli {
 
-std::vector<Command> all_commands(CLI::App&) {
-  return {};
+std::vector<Command> all_commands(CLI::App& app) {
+  return {
+      add_tokenize(app),
+  };
 }
 
 int report(const Error& error) {

@@ -17,6 +17,8 @@ struct Command {
 // Every command, in the order of `lily --help`. A new one is declared here and listed in commands.cpp.
 std::vector<Command> all_commands(CLI::App& app);
 
+Command add_tokenize(CLI::App& app);
+
 // Prints "lily: <error>" on stderr and gives exit code 2.
 int report(const Error& error);
 
