@@ -52,6 +52,7 @@ class Binder {
   };
 
   const Tensor* take(const std::string& name);
+  std::string spelling_here(const std::string& name) const;  // of a missing tensor, with this checkpoint's prefix
   void check_finite(const std::string& name, const Tensor& tensor);
   WeightMatrix quantized_matrix(const std::string& module, const std::vector<int64_t>& shape);
 
@@ -73,8 +74,18 @@ void Binder::fail(const std::string& name, std::string what, std::string expecte
   if (error_) return;
   const auto entry = entries_.find(name);
   const bool known = entry != entries_.end();
-  const std::string& place = known ? entry->second.tensor->file : checkpoint_.directory();
-  error_ = Error{place + ": " + (known ? *entry->second.name : name), std::move(what), std::move(expected), std::move(got)};
+  const std::string place = known ? entry->second.tensor->file + ": " + *entry->second.name
+                                  : checkpoint_.directory() + ": " + spelling_here(name);
+  error_ = Error{place, std::move(what), std::move(expected), std::move(got)};
+}
+
+std::string Binder::spelling_here(const std::string& name) const {
+  const auto layer = entries_.lower_bound("model.");
+  if (layer == entries_.end() || !layer->first.starts_with("model.")) return name;
+  const std::string& full = *layer->second.name;
+  const std::string trunk = full.substr(0, full.size() - layer->first.size() + 6);
+  if (name.starts_with("model.")) return trunk + name.substr(6);
+  return trunk.starts_with("language_model.") ? "language_model." + name : name;
 }
 
 const Tensor* Binder::take(const std::string& name) {
@@ -192,9 +203,13 @@ WeightMatrix Binder::quantized_matrix(const std::string& module, const std::vect
   if (biases->dtype != scales->dtype || biases->shape != scales->shape) {
     return wrong(module + ".biases", "differs from .scales", scales->describe(), biases->describe());
   }
+  const Quantization stated = config_.quantization.of(module);
+  if (stated.bits > 0 && cols % stated.group_size != 0) {
+    return wrong(name, "group size does not divide the columns", "a divisor of " + std::to_string(cols),
+                 std::to_string(stated.group_size));
+  }
   const int64_t packed_bits = 32 * weight->shape.back();
   const int64_t groups = scales->shape.back();
-  const Quantization stated = config_.quantization.of(module);
   const Quantization stored = {packed_bits % cols == 0 ? static_cast<int>(packed_bits / cols) : 0,
                                groups > 0 && cols % groups == 0 ? static_cast<int>(cols / groups) : 0};
   if (stated != stored) {
