@@ -52,7 +52,8 @@ void expect_equal(const ModelWeights& a, const ModelWeights& b) {
     EXPECT_EQ(a.layers[i].linear.a_log, b.layers[i].linear.a_log);
     EXPECT_EQ(values(a.layers[i].moe.router), values(b.layers[i].moe.router));
     for (const auto experts : {&MoeWeights::gate, &MoeWeights::up, &MoeWeights::down}) {
-      for (int e = 0; e < 4; ++e) EXPECT_EQ(values((a.layers[i].moe.*experts)[e]), values((b.layers[i].moe.*experts)[e]));
+      for (int e = 0; e < 4; ++e)
+        EXPECT_EQ(values((a.layers[i].moe.*experts)[e]), values((b.layers[i].moe.*experts)[e]));
     }
   }
 }
@@ -110,8 +111,7 @@ TEST(Checkpoint, TextOnlyNamesEqualNestedOnes) {
 TEST(Checkpoint, HuggingFaceFormEqualsUnquantizedMlx) {
   const TemporaryDirectory mlx, raw;
   const TestModel model(unquantized(test::small_config()));
-  const Bound a = open_and_bind(model, mlx),
-              b = open_and_bind(test::to_raw(model), raw);
+  const Bound a = open_and_bind(model, mlx), b = open_and_bind(test::to_raw(model), raw);
   expect_equal(a.weights, b.weights);
   EXPECT_EQ(b.weights.layers[0].moe.up.stride, 64);
   EXPECT_EQ(b.weights.layers[0].moe.up.offset, 32);
@@ -152,8 +152,8 @@ TEST(Checkpoint, AcceptsFloat32AndFloat16) {
 TEST(Checkpoint, VisionAndMtpAreSkipped) {
   const TemporaryDirectory directory;
   TestModel model;
-  for (const char* name : {"vision_tower.blocks.0.weight", "model.visual.patch_embed.proj.bias", "visual.x", "mtp.fc.weight",
-                           "language_model.mtp.norm.weight"}) {
+  for (const char* name : {"vision_tower.blocks.0.weight", "model.visual.patch_embed.proj.bias", "visual.x",
+                           "mtp.fc.weight", "language_model.mtp.norm.weight"}) {
     model.tensors.emplace(name, test::TestTensor{DType::bf16, {2}, std::vector<std::byte>(4, std::byte{0xff})});
   }
   EXPECT_EQ(open_and_bind(model, directory).weights.layers.size(), 4u);
@@ -197,8 +197,8 @@ TEST(Checkpoint, DataMayBeUnaligned) {
 class OracleCheckpoint : public testing::TestWithParam<const char*> {};
 
 TEST_P(OracleCheckpoint, Binds) {
-  LILY_SKIP_WITHOUT_ORACLE(GetParam());
-  const Bound bound = open_and_bind(test::oracle(GetParam()));
+  LILY_NEED_ORACLE(GetParam());
+  const Bound bound = open_and_bind(test::open_oracle(GetParam()).directory);
   EXPECT_EQ(bound.weights.layers.size(), bound.checkpoint->config().layers.size());
 }
 

@@ -42,7 +42,8 @@ TEST_P(MlxGolden, QuantizesToTheSameBits) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < cols; ++i) row[i] = load_as_float(w.data, w.dtype, r * cols + i);
     quantize_row(row, {bits, group}, codes.data(), scales.data(), biases.data());
-    EXPECT_EQ(std::memcmp(codes.data(), golden("weight").data + r * codes.size(), codes.size()), 0) << "codes, row " << r;
+    EXPECT_EQ(std::memcmp(codes.data(), golden("weight").data + r * codes.size(), codes.size()), 0)
+        << "codes, row " << r;
     EXPECT_EQ(std::memcmp(scales.data(), golden("scales").data + r * groups * 2, groups * 2), 0) << "scales, row " << r;
     EXPECT_EQ(std::memcmp(biases.data(), golden("biases").data + r * groups * 2, groups * 2), 0) << "biases, row " << r;
   }
@@ -63,12 +64,14 @@ TEST_P(MlxGolden, DequantizesToTheSameValues) {
     for (int64_t i = 0; i < cols; ++i) {
       const float bias = load_as_float(matrix.biases, DType::bf16, (r * cols + i) / group);
       const float bound = (std::abs(row[i] - bias) + std::abs(row[i])) * 0x1p-8f;
-      EXPECT_NEAR(row[i], load_as_float(stored.data, stored.dtype, r * cols + i), bound) << "row " << r << ", column " << i;
+      EXPECT_NEAR(row[i], load_as_float(stored.data, stored.dtype, r * cols + i), bound)
+          << "row " << r << ", column " << i;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MlxGolden, testing::Combine(testing::Values(2, 3, 4, 5, 6, 8), testing::Values(32, 64, 128)),
+INSTANTIATE_TEST_SUITE_P(All, MlxGolden,
+                         testing::Combine(testing::Values(2, 3, 4, 5, 6, 8), testing::Values(32, 64, 128)),
                          [](const auto& info) {
                            return "bits" + std::to_string(std::get<0>(info.param)) + "_group" +
                                   std::to_string(std::get<1>(info.param));

@@ -125,7 +125,8 @@ struct TestModel {
     write_text(directory + "/config.json", config.dump());
     const auto is_first = [](const std::string& name) { return name.find(".layers.") == std::string::npos; };
     write_tensors(directory + "/model-00001-of-00002.safetensors", is_first);
-    write_tensors(directory + "/model-00002-of-00002.safetensors", [&](const std::string& name) { return !is_first(name); });
+    write_tensors(directory + "/model-00002-of-00002.safetensors",
+                  [&](const std::string& name) { return !is_first(name); });
     nlohmann::json map;
     for (const auto& [name, tensor] : tensors) {
       map[name] = is_first(name) ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
@@ -151,7 +152,8 @@ inline TestModel to_raw(TestModel unquantized) {
     const size_t expert_bytes = up.data.size() / up.shape[0];
     for (int64_t e = 0; e < up.shape[0]; ++e) {
       for (const TestTensor* part : {&std::as_const(gate->second), &up}) {
-        both.data.insert(both.data.end(), part->data.begin() + e * expert_bytes, part->data.begin() + (e + 1) * expert_bytes);
+        both.data.insert(both.data.end(), part->data.begin() + e * expert_bytes,
+                         part->data.begin() + (e + 1) * expert_bytes);
       }
     }
     raw.tensors.erase(gate);
