@@ -20,6 +20,8 @@ Command inspect_command(CLI::App& app);
 Command quantize_command(CLI::App& app);
 Command synth_command(CLI::App& app);
 
+Command tokenize_command(CLI::App& app);
+
 // Prints "lily: <error>" on stderr and gives exit code 2.
 int report(const Error& error);
 
