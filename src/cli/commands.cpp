@@ -5,9 +5,7 @@
 namespace lily::cli {
 
 std::vector<Command> all_commands(CLI::App& app) {
-  return {
-      add_tokenize(app),
-  };
+  return {tokenize_command(app), inspect_command(app), quantize_command(app), synth_command(app)};
 }
 
 int report(const Error& error) {

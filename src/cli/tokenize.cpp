@@ -90,7 +90,7 @@ Result<std::string> tokenize(const TokenizeOptions& options) {
 
 }  // namespace
 
-Command add_tokenize(CLI::App& app) {
+Command tokenize_command(CLI::App& app) {
   auto options = std::make_shared<TokenizeOptions>();
   CLI::App* command = app.add_subcommand("tokenize", "Turn text into token ids, or ids into text");
   command->add_option("-m,--model", options->model, "Model directory")->required();
