@@ -42,7 +42,8 @@ TEST(Tokenizer, ReadsMergesInBothForms) {
   const auto lines = Tokenizer::parse(file.dump(), "lines");
   ASSERT_TRUE(lines) << lines.error().message();
   const Tokenizer pairs = golden_tokenizer();
-  for (const Json& vector : Json::parse(read_golden("tokenizer_vectors.json"))["vectors"]) {
+  const Json goldens = Json::parse(read_golden("tokenizer_vectors.json"));
+  for (const Json& vector : goldens["vectors"]) {
     EXPECT_EQ(lines.value().encode(pieces_of(vector[1])), pairs.encode(pieces_of(vector[1]))) << vector;
   }
 }
