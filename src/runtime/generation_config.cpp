@@ -1,115 +1,87 @@
 #include "runtime/generation_config.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
+#include "model/json.h"
 
 namespace lily {
 namespace {
 
 using nlohmann::json;
 
-// Reads the keys of one object; the first thing wrong is kept as the error.
-class Reader {
+// Reads the fields of one object; the first thing wrong sticks, so that a list of fields reads as a list.
+class FieldReader {
  public:
-  Reader(const json& object, const std::string& where) : object_(object), where_(where) {}
+  FieldReader(const json& object, const std::string& where) : object_(object), where_(where) {}
 
-  void number(const char* key, float& out) {
-    if (const json* value = find(key)) value->is_number() ? void(out = value->get<float>()) : fail(key, "a number", *value);
+  void read(const char* key, float& out) {
+    if (const json* value = find(key, &json::is_number, "a number")) out = value->get<float>();
   }
-
-  void count(const char* key, int& out) {
-    int64_t wide = out;
-    if (const json* value = find(key)) whole(key, *value, wide);
-    out = static_cast<int>(wide);
+  void read(const char* key, bool& out) {
+    if (const json* value = find(key, &json::is_boolean, "true or false")) out = value->get<bool>();
   }
-
-  void flag(const char* key, bool& out) {
-    if (const json* value = find(key)) {
-      value->is_boolean() ? void(out = value->get<bool>()) : fail(key, "true or false", *value);
-    }
-  }
-
-  void ids(const char* key, std::vector<int32_t>& out) {
-    const json* value = find(key);
+  void read(const char* key, int& out) {
+    const json* value = find(key, &json::is_number_integer, "a whole number");
     if (!value) return;
-    for (const json& item : value->is_array() ? *value : json::array({*value})) {
-      int64_t id = 0;
-      whole(key, item, id);
-      out.push_back(static_cast<int32_t>(id));
-    }
+    if (*value < 0 || *value > max_count) return fail(key, "a whole number from 0 to " + std::to_string(max_count), *value);
+    out = value->get<int>();
   }
 
-  Result<void> result() const { return failed_ ? Result<void>(error_) : Result<void>(); }
+  const Result<void>& result() const { return result_; }
 
  private:
-  const json* find(const char* key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  static constexpr int max_count = 1 << 30;
+
+  const json* find(const char* key, bool (json::*has_kind)() const noexcept, const char* expected) {
+    const auto field = object_.find(key);
+    if (field == object_.end() || field->is_null()) return nullptr;
+    if (((*field).*has_kind)()) return &*field;
+    fail(key, expected, *field);
+    return nullptr;
   }
 
-  void whole(const char* key, const json& value, int64_t& out) {
-    constexpr int64_t largest = std::numeric_limits<int32_t>::max();
-    const bool good = value.is_number_integer() && value >= 0 && value <= largest;
-    good ? void(out = value.get<int64_t>()) : fail(key, "a whole number from 0 on", value);
-  }
-
-  void fail(const char* key, const char* expected, const json& value) {
-    if (failed_) return;
-    failed_ = true;
-    error_ = {.where = where_ + ": " + key, .expected = expected, .got = value.dump().substr(0, 40)};
+  void fail(const char* key, std::string expected, const json& value) {
+    if (result_) result_ = Error{where_ + ": " + key, "wrong value", std::move(expected), short_form(value)};
   }
 
   const json& object_;
   const std::string& where_;
-  bool failed_ = false;
-  Error error_;
+  Result<void> result_;
 };
 
 }  // namespace
 
-Result<GenerationConfig> parse_generation_config(std::string_view text, const std::string& where) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return Error{.where = where, .what = "not a JSON object"};
-  GenerationConfig config;
-  SamplingParams& sampling = config.sampling;
+Result<SamplingParams> parse_generation_config(std::string_view text, const std::string& where) {
+  LILY_TRY(const json object, parse_json(text, where));
+  if (!object.is_object()) return Error{where, "wrong JSON", "an object", kind_of(object)};
+  SamplingParams params;
   bool do_sample = true;
-  Reader reader(object, where);
-  reader.flag("do_sample", do_sample);
-  reader.number("temperature", sampling.temperature);
-  reader.count("top_k", sampling.top_k);
-  reader.number("top_p", sampling.top_p);
-  reader.number("min_p", sampling.min_p);
-  reader.number("repetition_penalty", sampling.repetition_penalty);
-  reader.number("presence_penalty", sampling.presence_penalty);
-  reader.number("frequency_penalty", sampling.frequency_penalty);
-  reader.ids("eos_token_id", config.eos_token_ids);
+  FieldReader reader(object, where);
+  reader.read("do_sample", do_sample);
+  reader.read("temperature", params.temperature);
+  reader.read("top_k", params.top_k);
+  reader.read("top_p", params.top_p);
+  reader.read("min_p", params.min_p);
+  reader.read("repetition_penalty", params.repetition_penalty);
+  reader.read("presence_penalty", params.presence_penalty);
+  reader.read("frequency_penalty", params.frequency_penalty);
   LILY_CHECK(reader.result());
-  if (!do_sample) sampling.temperature = 0;
-  if (Result<void> checked = check(sampling); !checked) {
+  if (!do_sample) params.temperature = 0;
+  if (Result<void> checked = check(params); !checked) {
     Error error = checked.error();
     error.where = where + ": " + error.where;
     return error;
   }
-  return config;
+  return params;
 }
 
-Result<GenerationConfig> load_generation_config(const std::string& directory) {
+Result<SamplingParams> load_generation_config(const std::string& directory) {
   const std::string path = directory + "/generation_config.json";
   std::error_code failed;
-  if (!std::filesystem::exists(path, failed)) return GenerationConfig{};
+  if (!std::filesystem::exists(path, failed)) return SamplingParams{};
   LILY_TRY(const std::string text, read_file(path));
   return parse_generation_config(text, path);
-}
-
-std::vector<int32_t> unite(std::vector<int32_t> ids, const std::vector<int32_t>& others) {
-  ids.insert(ids.end(), others.begin(), others.end());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
 }
 
 }  // namespace lily
