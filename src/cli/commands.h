@@ -14,6 +14,10 @@ struct Command {
   std::function<int()> run;   // exit code: 0, 1 (the work failed), 2 (the user's input was wrong)
 };
 
+Command chat_command(CLI::App& app);
+Command generate_command(CLI::App& app);
+Command eval_command(CLI::App& app);
+
 // Every command, in the order of `lily --help`. A new one is declared here and listed in commands.cpp.
 std::vector<Command> all_commands(CLI::App& app);
 
