@@ -4,8 +4,8 @@
 
 namespace lily::cli {
 
-std::vector<Command> all_commands(CLI::App&) {
-  return {};
+std::vector<Command> all_commands(CLI::App& app) {
+  return {inspect_command(app), quantize_command(app), synth_command(app)};
 }
 
 int report(const Error& error) {

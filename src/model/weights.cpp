@@ -137,9 +137,13 @@ std::vector<float> Binder::norm(const std::string& name, int64_t size) {
 }
 
 std::vector<float> Binder::conv(const std::string& name) {
-  // One of the two middle dimensions is 1, so both layouts lie in memory as [channels, kernel].
-  if (raw_) return vector(name, {config_.conv_channels(), 1, config_.conv_kernel});
-  return vector(name, {config_.conv_channels(), config_.conv_kernel, 1});
+  // One of the two inner dimensions is 1, so both layouts lie in memory as [channels, kernel].
+  const int64_t channels = config_.conv_channels(), taps = config_.conv_kernel;
+  const std::vector<float> stored =
+      raw_ ? vector(name, {channels, 1, taps}) : vector(name, {channels, taps, 1});
+  std::vector<float> by_tap(stored.size());
+  for (size_t i = 0; i < stored.size(); ++i) by_tap[i % taps * channels + i / taps] = stored[i];
+  return by_tap;
 }
 
 WeightMatrix Binder::float_matrix(const std::string& name, std::vector<int64_t> shape) {

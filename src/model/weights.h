@@ -76,7 +76,7 @@ struct LinearAttentionWeights {
   WeightMatrix z;                 // [value heads * value dim, hidden]
   WeightMatrix a, b;              // [value heads, hidden]
   WeightMatrix out;               // [hidden, value heads * value dim]
-  std::vector<float> conv;        // [conv_channels, conv_kernel], last tap = current token
+  std::vector<float> conv;        // [conv_kernel, conv_channels], last tap = current token
   std::vector<float> a_log;       // [value heads]
   std::vector<float> dt_bias;     // [value heads]
   std::vector<float> norm;        // [value dim], plain weight
