@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/model_dir.h"
+#include "model/accounting.h"
 #include "model/tensor_names.h"
 #include "runtime/generation_config.h"
 
@@ -36,15 +37,10 @@ std::string name_of_directory(const std::string& directory) {
   return failed || path.filename().empty() ? directory : path.filename().string();
 }
 
-// A quantised matrix has as many weights as its scales have groups, times the group; scales and biases are no weights.
 int64_t count_parameters(const Checkpoint& checkpoint) {
   int64_t count = 0;
-  for (const auto& [name, tensor] : checkpoint.tensors()) {
-    if (is_skipped(part_of(name)) || name.ends_with(".scales") || name.ends_with(".biases")) continue;
-    const std::string module = name.substr(0, name.rfind('.'));
-    const auto scales = checkpoint.tensors().find(module + ".scales");
-    const bool quantized = tensor.dtype == DType::u32 && scales != checkpoint.tensors().end();
-    count += quantized ? scales->second.elements() * checkpoint.config().quantization.of(module).group_size : tensor.elements();
+  for (const auto& [part, size] : sizes_by_part(checkpoint.tensors(), checkpoint.config())) {
+    if (!is_skipped(part)) count += size.parameters;
   }
   return count;
 }
