@@ -3,12 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fake_backend.h"
 #include "runtime/sampler.h"
+#include "support/fake_backend.h"
 
 namespace lily {
 namespace {
 
+using test::FakeBackend;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

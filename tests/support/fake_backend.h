@@ -12,7 +12,7 @@
 
 #include "backend/backend.h"
 
-namespace lily {
+namespace lily::test {
 
 struct FakeState : State {
   explicit FakeState(int64_t capacity) { max_tokens_ = capacity; }
@@ -57,6 +57,7 @@ class FakeBackend : public Backend {
   }
 
   const ModelConfig& config() const override { return config_; }
+  ModelConfig& mutable_config() { return config_; }
   std::string describe() const override { return "fake"; }
 
   Result<std::unique_ptr<State>> make_state(int64_t max_tokens) override {
@@ -146,4 +147,4 @@ class FakeBackend : public Backend {
   Script script_;
 };
 
-}  // namespace lily
+}  // namespace lily::test
