@@ -31,18 +31,18 @@ Result<ChatSession> ChatSession::create(Engine& engine, const ChatSettings& sett
                                         Interrupt& interrupt) {
   LILY_TRY(const SamplingParams sampling, resolve(settings.sampling, engine.sampling));
   LILY_TRY(Session session, Session::create(*engine.backend, settings.model.context));
-  ChatSession chat(engine, std::move(session), sampling, !settings.no_think, view, interrupt);
+  ChatSession chat(engine, std::move(session), view, interrupt);
+  chat.sampling_ = sampling;
+  chat.chunk_ = settings.model.chunk;
+  chat.thinking_ = !settings.no_think;
   LILY_CHECK(chat.conversation_.set_system(settings.system));
   return chat;
 }
 
-ChatSession::ChatSession(Engine& engine, Session session, const SamplingParams& sampling, bool thinking,
-                         ChatView& view, Interrupt& interrupt)
+ChatSession::ChatSession(Engine& engine, Session session, ChatView& view, Interrupt& interrupt)
     : engine_(engine),
       session_(std::move(session)),
       conversation_(*engine.tokenizer),
-      sampling_(sampling),
-      thinking_(thinking),
       view_(view),
       interrupt_(interrupt) {}
 
@@ -68,11 +68,13 @@ Result<void> ChatSession::answer(const std::string& message) {
   options.sampling = sampling_;
   options.sampling.seed += conversation_.turns();  // turns differ, a repeated chat does not
   options.end_tokens = engine_.config().eos_token_ids;
+  options.sync.chunk = chunk_;
   options.sync.boundaries = conversation_.message_ends();
   options.sync.progress = prefill_bar();
   options.sync.cancel = interrupt_.flag();
   options.on_text = [this](const TextEvent& event) { view_.show(event); };
   const Result<Reply> reply = generate(session_, &*engine_.tokenizer, conversation_.tokens(), options);
+  options.sync.progress = {};  // takes the bar off the screen if reading was stopped
   view_.end_reply();
   const bool answered = reply && (!reply->tokens.empty() || reply->finish != Finish::cancelled);
   answered ? conversation_.answer(*reply) : conversation_.take_back();
@@ -89,6 +91,7 @@ void ChatSession::note_reply(const Reply& reply) {
   total_.decoded_tokens += reply.decoded_tokens;
   total_.prefill_seconds += reply.prefill_seconds;
   total_.decode_seconds += reply.decode_seconds;
+  if (reply.tokens.empty() && reply.finish == Finish::cancelled) return view_.note("stopped; the message is taken back");
   view_.note(fmt::format("{}{} tokens · {:.1f} tok/s", reply.finish == Finish::cancelled ? "stopped · " : "",
                          grouped(static_cast<int64_t>(reply.tokens.size())), reply.decode_rate()));
   if (reply.finish == Finish::context_full) {
@@ -133,13 +136,14 @@ void ChatSession::help() {
       "/stats             show counts and speeds\n"
       "/quit              leave (so does Ctrl-D)\n"
       "//text             a message that starts with a slash\n"
-      "A line that ends in \\ goes on in the next one; pasted line breaks are kept. Ctrl-C stops a reply.");
+      "Ctrl-C             stop a reply, or give up a line\n"
+      "A line that ends in \\ goes on in the next one; pasted line breaks are kept.");
 }
 
 void ChatSession::stats() {
   view_.note(fmt::format("Context: {} of {} tokens in {} turns, thinking {}", grouped(static_cast<int64_t>(session_.tokens().size())),
                          grouped(session_.capacity()), conversation_.turns(), thinking_ ? "on" : "off"));
-  view_.note(fmt::format("Prompts: {} tokens read at {:.1f} tok/s, {} more were still known",
+  view_.note(fmt::format("Prompts: {} tokens read at {:.1f} tok/s, {} reused",
                          grouped(total_.prefilled_tokens), total_.prefill_rate(), grouped(total_.reused_tokens)));
   view_.note(fmt::format("Replies: {} tokens at {:.1f} tok/s", grouped(total_.decoded_tokens), total_.decode_rate()));
   view_.note(fmt::format("Model: {}, {}, {}", engine_.name, engine_.backend->describe(), sampling_text(sampling_)));

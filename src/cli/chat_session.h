@@ -26,8 +26,7 @@ class ChatSession {
   bool was_interrupted() const { return finish_ == Finish::cancelled; }
 
  private:
-  ChatSession(Engine& engine, Session session, const SamplingParams& sampling, bool thinking, ChatView& view,
-              Interrupt& interrupt);
+  ChatSession(Engine& engine, Session session, ChatView& view, Interrupt& interrupt);
 
   Result<void> command(const std::string& name, const std::string& argument);
   Result<void> change_system(const std::string& text);
@@ -39,10 +38,11 @@ class ChatSession {
   Engine& engine_;
   Session session_;
   Conversation conversation_;
-  SamplingParams sampling_;
-  bool thinking_;
   ChatView& view_;
   Interrupt& interrupt_;
+  SamplingParams sampling_;
+  int64_t chunk_ = 0;
+  bool thinking_ = true;
   Finish finish_ = Finish::end_token;  // of the last reply
   Reply total_;                        // counts and times of all replies
   bool quit_ = false;

@@ -75,8 +75,9 @@ void ChatView::note(const std::string& text) {
 }
 
 std::string ChatView::prompt(bool continued) const {
-  const std::string sign = continued ? "… " : "> ";
-  return style_.colour ? "\1\033[1;32m\1" + sign + "\1\033[0m\1" : sign;
+  const std::string sign = continued ? "…" : ">";
+  // The editor sends codes along with the character behind them, so the last ones stand before the space.
+  return style_.colour ? "\1\033[1;32m\1" + sign + "\1\033[0m\1 " : sign + " ";
 }
 
 std::function<void(int64_t done, int64_t total)> prefill_bar() {

@@ -2,12 +2,14 @@
 
 #include <histedit.h>
 #include <langinfo.h>
-#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <cwchar>
@@ -29,12 +31,14 @@ void use_utf8_locale() {
   }
 }
 
+volatile std::sig_atomic_t resized = 0, resumed = 0;
+
 // While it lives, a changed window and the return from Ctrl-Z interrupt a read, so that the line can be drawn anew.
 class WakeOnRedraw {
  public:
   WakeOnRedraw() {
     struct sigaction action{};
-    action.sa_handler = [](int) {};
+    action.sa_handler = [](int number) { (number == SIGWINCH ? resized : resumed) = 1; };
     ::sigaction(SIGWINCH, &action, &window_);
     ::sigaction(SIGCONT, &action, &resumed_);
   }
@@ -49,12 +53,48 @@ class WakeOnRedraw {
   struct sigaction window_{}, resumed_{};
 };
 
-void redraw(EditLine* editor) {
-  // Off and on again: the editor does not know that the shell has changed the terminal's mode in between.
-  ::el_set(editor, EL_PREP_TERM, 0);
-  ::el_set(editor, EL_PREP_TERM, 1);
-  ::el_resize(editor);
-  ::el_set(editor, EL_REFRESH);
+// Rows of the screen between the start of the prompt and the cursor.
+int rows_above_cursor(EditLine* editor, int prompt_columns) {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  const LineInfoW* line = ::el_wline(editor);
+  int rows = 0, column = prompt_columns;
+  for (const wchar_t* c = line->buffer; c != line->cursor; ++c) {
+    const int width = std::max(::wcwidth(*c), 0);
+    if (*c == L'\n' || column + width > size.ws_col) {
+      ++rows;
+      column = 0;
+    }
+    column += width;
+  }
+  return rows + column / size.ws_col;
+}
+
+void redraw(EditLine* editor, int prompt_columns) {
+  if (resumed) {
+    // Off and on again: the editor does not know that the shell has changed the terminal's mode in between.
+    ::el_set(editor, EL_PREP_TERM, 0);
+    ::el_set(editor, EL_PREP_TERM, 1);
+  } else if (resized) {
+    // The terminal has wrapped the line anew; the editor would draw it once more from where the cursor is now.
+    const int rows = rows_above_cursor(editor, prompt_columns);
+    std::fputs((rows > 0 ? "\033[" + std::to_string(rows) + "A\r\033[J" : "\r\033[J").c_str(), stdout);
+    std::fflush(stdout);
+    ::el_resize(editor);
+  }
+  if (resumed || resized) ::el_set(editor, EL_REFRESH);
+  resized = resumed = 0;
+}
+
+// Columns of a prompt whose colour codes stand between \1.
+int columns_of(const std::string& prompt) {
+  int columns = 0;
+  bool visible = true;
+  for (const unsigned char c : prompt) {
+    if (c == 1) visible = !visible;
+    columns += visible && c != 1 && (c & 0xc0) != 0x80;  // one a character, whatever its bytes
+  }
+  return columns;
 }
 
 }  // namespace
@@ -74,6 +114,7 @@ struct LineEditor::Impl {
   Interrupt& interrupt;
   std::string prompt;
   bool interrupted = false;  // by Ctrl-C, in the current read
+  std::string given_up;      // what stood in the line then
 };
 
 LineEditor::Impl::Impl(const std::string& file, Interrupt& interrupt_flag) : history_file(file), interrupt(interrupt_flag) {
@@ -119,7 +160,7 @@ int LineEditor::Impl::read_character(EditLine* editor, wchar_t* out) {
     const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
     if (count < 0 && errno == EINTR) {
       if (self.interrupt.take()) return *out = ctrl_c, 1;
-      redraw(editor);
+      redraw(editor, columns_of(self.prompt));
       continue;
     }
     if (count <= 0) return static_cast<int>(count);
@@ -146,7 +187,10 @@ unsigned char LineEditor::Impl::insert_paste(EditLine* editor, int) {
 }
 
 unsigned char LineEditor::Impl::give_up(EditLine* editor, int) {
-  of(editor).interrupted = true;
+  Impl& self = of(editor);
+  const LineInfo* line = ::el_line(editor);
+  self.interrupted = true;
+  self.given_up.assign(line->buffer, line->lastchar);
   return CC_EOF;
 }
 
@@ -164,11 +208,14 @@ Input LineEditor::read(const std::string& prompt, std::string& line) {
   int count = 0;
   const char* text = ::el_gets(impl_->editor, &count);
   std::fputs("\033[?2004l", stdout);
-  line = text ? std::string(text, static_cast<size_t>(count)) : "";
-  if (!line.empty() && line.back() == '\n') line.pop_back();
   if (impl_->interrupted || text == nullptr) std::fputs(impl_->interrupted ? "^C\n" : "\n", stdout);
   std::fflush(stdout);
-  if (impl_->interrupted) return Input::interrupted;
+  if (impl_->interrupted) {
+    line = impl_->given_up;
+    return Input::interrupted;
+  }
+  line = text ? std::string(text, static_cast<size_t>(count)) : "";
+  if (line.ends_with('\n')) line.pop_back();
   return text ? Input::line : Input::end;
 }
 
