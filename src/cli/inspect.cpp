@@ -54,7 +54,8 @@ Result<Inspection> inspect(const InspectOptions& options) {
   }
   LILY_TRY(const Checkpoint checkpoint, Checkpoint::open(options.directory));
   LILY_TRY(const ModelWeights weights, bind_weights(checkpoint));
-  return Inspection{checkpoint.config(), sizes_by_part(checkpoint.tensors(), checkpoint.config()), check_norms(weights)};
+  return Inspection{checkpoint.config(), sizes_by_part(checkpoint.tensors(), checkpoint.config()),
+                    check_norms(weights)};
 }
 
 PartSize total(const PartSizes& sizes, bool skipped) {
@@ -75,7 +76,8 @@ void print_architecture(const ModelConfig& c) {
   const auto full = std::count(c.layers.begin(), c.layers.end(), LayerKind::full_attention);
   fmt::print("architecture      {}, hidden {}, vocabulary {}, {} head\n", c.model_type, c.hidden_size, c.vocab_size,
              c.tie_word_embeddings ? "tied" : "separate");
-  fmt::print("layers            {}: {} linear attention, {} full attention\n", c.num_layers(), c.num_layers() - full, full);
+  fmt::print("layers            {}: {} linear attention, {} full attention\n", c.num_layers(), c.num_layers() - full,
+             full);
   fmt::print("full attention    {} query heads, {} KV heads of {}, RoPE on {} with theta {:g}\n", c.num_heads,
              c.num_kv_heads, c.head_dim, c.rotary_dim, c.rope_theta);
   fmt::print("linear attention  {} key heads of {}, {} value heads of {}, convolution of {}\n", c.linear_key_heads,
@@ -105,7 +107,8 @@ void print_text(const Inspection& inspection) {
   }
   print_row("total", total(inspection.sizes, false), cost.weight_bytes_total);
   for (const auto& [part, size] : inspection.sizes) {
-    if (is_skipped(part)) fmt::print("skipped: {} {} tensors, {:.1f} MB\n", size.tensors, name_of(part), mega(size.bytes));
+    if (is_skipped(part))
+      fmt::print("skipped: {} {} tensors, {:.1f} MB\n", size.tensors, name_of(part), mega(size.bytes));
   }
   fmt::print("\none decoded token, context of N positions\n");
   fmt::print("  weights         {:.1f} MB\n", mega(cost.weight_bytes_total));

@@ -20,24 +20,25 @@ void print_summary(const std::string& destination, const QuantizeSummary& summar
   PartSize before, after;
   for (const auto& [part, size] : summary.before) {
     if (is_skipped(part)) {
-      fmt::print("left out: {} {} tensors, {:.1f} MB\n", size.tensors, name_of(part), static_cast<double>(size.bytes) / 1e6);
+      fmt::print("left out: {} {} tensors, {:.1f} MB\n", size.tensors, name_of(part),
+                 static_cast<double>(size.bytes) / 1e6);
     } else {
       before += size;
     }
   }
   for (const auto& [part, size] : summary.after) after += size;
-  fmt::print("{}: {:.1f} MB from {:.1f} MB, {:.2f} bits a parameter\n", destination, static_cast<double>(after.bytes) / 1e6,
-             static_cast<double>(before.bytes) / 1e6, after.bits_per_parameter());
+  fmt::print("{}: {:.1f} MB from {:.1f} MB, {:.2f} bits a parameter\n", destination,
+             static_cast<double>(after.bytes) / 1e6, static_cast<double>(before.bytes) / 1e6,
+             after.bits_per_parameter());
 }
 
 int run(const Options& options) {
   Result<QuantizeSummary> summary = [&] {
     ProgressBar bar("Quantising", 0, ProgressUnit::bytes);
-    return quantize_checkpoint(options.source, options.destination, options.quantize,
-                               [&](int64_t done, int64_t total) {
-                                 bar.set_total(2 * total);  // as bf16
-                                 bar.update(2 * done);
-                               });
+    return quantize_checkpoint(options.source, options.destination, options.quantize, [&](int64_t done, int64_t total) {
+      bar.set_total(2 * total);  // as bf16
+      bar.update(2 * done);
+    });
   }();
   if (!summary) return report(summary.error());
   print_summary(options.destination, *summary);

@@ -53,7 +53,8 @@ Command synth_command(CLI::App& app) {
   auto options = std::make_shared<SynthOptions>();
   CLI::App* command = app.add_subcommand("synth", "Write a model of random weights with real shapes");
   command->add_option("--shape", options->shape, "qwen3.6-35b-a3b or tiny")->capture_default_str();
-  command->add_option("--layers", options->layers, "Number of layers (default: the shape's)")->check(CLI::Range(1, 1024));
+  command->add_option("--layers", options->layers, "Number of layers (default: the shape's)")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--bits", options->quantization.bits, "Bits of a weight; routers keep 8")
       ->check(CLI::IsMember({2, 3, 4, 5, 6, 8}))
       ->capture_default_str();

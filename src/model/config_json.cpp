@@ -60,9 +60,8 @@ std::string config_json(const ModelConfig& c) {
   } else {
     text["intermediate_size"] = c.mlp_size;
   }
-  json root = {{"model_type", c.model_type},
-               {"text_config", std::move(text)},
-               {"tie_word_embeddings", c.tie_word_embeddings}};
+  json root = {
+      {"model_type", c.model_type}, {"text_config", std::move(text)}, {"tie_word_embeddings", c.tie_word_embeddings}};
   if (!c.eos_token_ids.empty()) root["eos_token_id"] = c.eos_token_ids;
   if (c.quantization.fallback.bits > 0) root["quantization"] = quantization_json(c.quantization);
   return root.dump(2) + "\n";

@@ -25,7 +25,9 @@ struct Sources {
   std::map<std::string, ExpertMatrices> matrices;  // a plain matrix is that of a single expert
   std::map<std::string, const std::vector<float>*> vectors;
 
-  void add(const std::string& module, const WeightMatrix& matrix) { matrices[module] = {matrix, matrix.rows, 0, matrix.rows}; }
+  void add(const std::string& module, const WeightMatrix& matrix) {
+    matrices[module] = {matrix, matrix.rows, 0, matrix.rows};
+  }
   void add(const std::string& module, const ExpertMatrices& experts) { matrices[module] = experts; }
   void add(const std::string& name, const std::vector<float>& values) { vectors[name] = &values; }
   void add(const std::string& module, const MlpWeights& mlp) {
@@ -189,9 +191,9 @@ class Converter {
 };
 
 Result<void> copy_companions(const std::string& source, const std::string& destination) {
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json",
-                           "generation_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-                           "merges.txt"}) {
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json",
+        "generation_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt"}) {
     std::error_code error;
     if (!fs::exists(fs::path(source) / name, error)) continue;
     fs::copy_file(fs::path(source) / name, fs::path(destination) / name, error);
@@ -226,8 +228,7 @@ Result<void> write_config(const std::string& source, const std::string& director
 }
 
 Result<PartSizes> convert_into(const std::string& directory, const Checkpoint& checkpoint,
-                               const QuantizeOptions& options,
-                               const std::function<void(int64_t, int64_t)>& progress) {
+                               const QuantizeOptions& options, const std::function<void(int64_t, int64_t)>& progress) {
   LILY_TRY(const ModelWeights weights, bind_weights(checkpoint));
   ModelConfig target = checkpoint.config();
   target.quantization = mixed_quantization(target, options.weights, options.router_bits);

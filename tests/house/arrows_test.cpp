@@ -59,7 +59,8 @@ TEST(Arrows, EveryRoomIsDocumented) {
     EXPECT_TRUE(rooms.contains(room)) << "src/" << room << " has no row in docs/architecture.md";
   }
   for (const auto& [room, allowed] : rooms) {
-    EXPECT_TRUE(fs::is_directory(root() / "src" / room)) << "docs/architecture.md lists a room without a folder: " << room;
+    EXPECT_TRUE(fs::is_directory(root() / "src" / room))
+        << "docs/architecture.md lists a room without a folder: " << room;
     for (const std::string& below : allowed) {
       EXPECT_TRUE(rooms.contains(below)) << room << " -> " << below;
       EXPECT_TRUE(below == room || !rooms.at(below).contains(room)) << room << " <-> " << below;
@@ -101,7 +102,8 @@ TEST(Arrows, SeesAPlantedBreach) {
       "\n"
       "| `model` | `base` | of another table |\n");
   EXPECT_EQ(rooms, (Rooms{{"base", {"base"}}, {"text", {"base", "text"}}}));
-  EXPECT_TRUE(forbidden_includes(rooms, "text", "#include <string>\n#include \"base/a.h\"\n#include \"text/b.h\"").empty());
+  EXPECT_TRUE(
+      forbidden_includes(rooms, "text", "#include <string>\n#include \"base/a.h\"\n#include \"text/b.h\"").empty());
   EXPECT_EQ(forbidden_includes(rooms, "base", "  # include \"text/b.h\"").size(), 1u);
   EXPECT_EQ(forbidden_includes(rooms, "base", "#include <text/b.h>").size(), 1u);
   EXPECT_EQ(forbidden_includes(rooms, "text", "#include \"model/c.h\"").size(), 1u);

@@ -23,7 +23,8 @@ std::vector<std::string> code_of(const std::string& markdown) {
     }
     std::smatch match;
     if (fenced && std::regex_match(line, match, command)) code.push_back(match.str(1));
-    for (std::sregex_iterator i(line.begin(), line.end(), span), end; !fenced && i != end; ++i) code.push_back(i->str(1));
+    for (std::sregex_iterator i(line.begin(), line.end(), span), end; !fenced && i != end; ++i)
+      code.push_back(i->str(1));
   }
   return code;
 }
@@ -73,7 +74,8 @@ std::vector<std::regex> patterns_of(const std::string& path) {
 
 bool exists(const std::string& path, const std::vector<std::string>& all) {
   for (const std::regex& pattern : patterns_of(path)) {
-    const bool found = std::any_of(all.begin(), all.end(), [&](const auto& file) { return regex_match(file, pattern); });
+    const bool found =
+        std::any_of(all.begin(), all.end(), [&](const auto& file) { return regex_match(file, pattern); });
     if (!found) return false;
   }
   return true;
@@ -103,7 +105,8 @@ std::string fault_of(const std::string& line, const std::set<std::string>& comma
   static const std::regex preset(R"(.*--preset[ =](\w+).*)");
   std::smatch match;
   if (line.starts_with("cmake ") && std::regex_match(line, match, preset)) {
-    const bool known = read(root() / "CMakePresets.json").find("\"name\": \"" + match.str(1) + "\"") != std::string::npos;
+    const bool known =
+        read(root() / "CMakePresets.json").find("\"name\": \"" + match.str(1) + "\"") != std::string::npos;
     return known ? "" : "no preset " + match.str(1);
   }
   if (!std::regex_match(line, match, lily)) return "";
@@ -123,7 +126,8 @@ std::string fault_of(const std::string& line, const std::set<std::string>& comma
 std::vector<std::string> documents() {
   std::vector<std::string> paths;
   for (const std::string& path : files()) {
-    const bool prose = path == "README.md" || path == "AGENTS.md" || (path.starts_with("docs/") && path.ends_with(".md"));
+    const bool prose =
+        path == "README.md" || path == "AGENTS.md" || (path.starts_with("docs/") && path.ends_with(".md"));
     if (prose && path != "docs/log.md") paths.push_back(path);
   }
   return paths;
@@ -160,7 +164,8 @@ TEST(Docs, EveryCommandIsInTheReadme) {
 
 TEST(Docs, SeesPlantedFaults) {
   const std::vector<std::string> all = {"docs/log.md", "src/base/result.h", "src/cli/main/main.cpp"};
-  for (const char* there : {"docs/log.md", "src/base/", "base/result.h", "result.h", "src/{base,cli}/", "src/<room>/*.h"}) {
+  for (const char* there :
+       {"docs/log.md", "src/base/", "base/result.h", "result.h", "src/{base,cli}/", "src/<room>/*.h"}) {
     EXPECT_TRUE(is_path(there) && exists(there, all)) << there;
   }
   for (const char* absent : {"docs/logs.md", "scr/base/", "base/results.h", "esult.h", "src/{base,hall}/", "src/*.h"}) {
@@ -169,7 +174,8 @@ TEST(Docs, SeesPlantedFaults) {
   for (const char* other : {"text/html", "owner/model", "a / b", "build/release/", "~/.cache/x.md", "and/or"}) {
     EXPECT_FALSE(is_path(other)) << other;
   }
-  EXPECT_EQ(code_of("a `b` c\n```\n$ ./lily chat\nhello `d`\n```\n`e`"), (std::vector<std::string>{"b", "./lily chat", "e"}));
+  EXPECT_EQ(code_of("a `b` c\n```\n$ ./lily chat\nhello `d`\n```\n`e`"),
+            (std::vector<std::string>{"b", "./lily chat", "e"}));
   EXPECT_EQ(links_of("[a](b.md#c) [d](https://e)"), std::vector<std::string>{"b.md"});
   EXPECT_EQ(fault_of("lily fly", {"chat"}), "no command fly");
   EXPECT_EQ(fault_of("./lily test --fast", {}), "test has no option --fast");
