@@ -23,19 +23,27 @@ constexpr int64_t chunk_weights = 1 << 20;  // per thread
 // Where the values of the output come from, by canonical module or tensor name.
 struct Sources {
   std::map<std::string, ExpertMatrices> matrices;  // a plain matrix is that of a single expert
-  std::map<std::string, const std::vector<float>*> vectors;
+  std::map<std::string, std::vector<float>> vectors;
 
   void add(const std::string& module, const WeightMatrix& matrix) {
     matrices[module] = {matrix, matrix.rows, 0, matrix.rows};
   }
   void add(const std::string& module, const ExpertMatrices& experts) { matrices[module] = experts; }
-  void add(const std::string& name, const std::vector<float>& values) { vectors[name] = &values; }
+  void add(const std::string& name, const std::vector<float>& values) { vectors[name] = values; }
   void add(const std::string& module, const MlpWeights& mlp) {
     add(module + ".gate_proj", mlp.gate);
     add(module + ".up_proj", mlp.up);
     add(module + ".down_proj", mlp.down);
   }
 };
+
+// [taps, channels] as bound to [channels, taps] as stored.
+std::vector<float> by_channel(const std::vector<float>& conv, int64_t channels) {
+  const int64_t taps = static_cast<int64_t>(conv.size()) / channels;
+  std::vector<float> stored(conv.size());
+  for (size_t i = 0; i < conv.size(); ++i) stored[i] = conv[i / taps + i % taps * channels];
+  return stored;
+}
 
 void add_attention(Sources& sources, const std::string& layer, const LayerWeights& w) {
   const std::string full = layer + ".self_attn.", linear = layer + ".linear_attn.";
@@ -53,7 +61,7 @@ void add_attention(Sources& sources, const std::string& layer, const LayerWeight
   sources.add(linear + "in_proj_a", w.linear.a);
   sources.add(linear + "in_proj_b", w.linear.b);
   sources.add(linear + "out_proj", w.linear.out);
-  sources.add(linear + "conv1d.weight", w.linear.conv);
+  sources.add(linear + "conv1d.weight", by_channel(w.linear.conv, w.linear.qkv.rows));
   sources.add(linear + "A_log", w.linear.a_log);
   sources.add(linear + "dt_bias", w.linear.dt_bias);
   sources.add(linear + "norm.weight", w.linear.norm);
@@ -136,7 +144,7 @@ class Converter {
 
   Result<void> write_vector(const Job& job) const {
     const TensorSpec& tensor = tensors_[job.tensor];
-    const std::vector<float>& values = *sources_.vectors.at(canonical_name(tensor.name));
+    const std::vector<float>& values = sources_.vectors.at(canonical_name(tensor.name));
     if (tensor.dtype == DType::f32) return writer_.write(job.tensor, 0, std::as_bytes(std::span(values)));
     std::vector<uint16_t> rounded(values.size());
     std::transform(values.begin(), values.end(), rounded.begin(), float_to_bf16);
@@ -250,16 +258,18 @@ Result<QuantizeSummary> quantize_checkpoint(const std::string& source, const std
                                             const std::function<void(int64_t, int64_t)>& progress) {
   LILY_TRY(const Checkpoint checkpoint, Checkpoint::open(source));
   LILY_CHECK(check_unquantized(checkpoint));
-  const std::string partial = destination + ".partial";
+  std::string name = destination;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  const std::string partial = name + ".partial";
   std::error_code error;
-  for (const std::string& path : {destination, partial}) {
+  for (const std::string& path : {name, partial}) {
     if (fs::exists(path, error)) return Error{path, "exists already", "a new directory", ""};
   }
   if (!fs::create_directories(partial, error)) return Error{partial, "cannot create: " + error.message(), "", ""};
   Result<PartSizes> converted = convert_into(partial, checkpoint, options, progress);
   if (converted) {
-    fs::rename(partial, destination, error);
-    if (error) converted = Error{destination, "cannot create: " + error.message(), "", ""};
+    fs::rename(partial, name, error);
+    if (error) converted = Error{name, "cannot create: " + error.message(), "", ""};
   }
   if (!converted) {
     fs::remove_all(partial, error);

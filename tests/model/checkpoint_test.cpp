@@ -6,6 +6,7 @@
 
 #include "model/weights.h"
 #include "support/oracle.h"
+#include "support/temporary_directory.h"
 #include "support/test_model.h"
 
 namespace lily {
