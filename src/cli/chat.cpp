@@ -119,6 +119,7 @@ Command chat_command(CLI::App& app) {
   const auto settings = std::make_shared<ChatSettings>();
   CLI::App* command = app.add_subcommand("chat", "Talk to the model");
   add_model_options(*command, settings->model);
+  add_context_option(*command, settings->model);
   command->add_option("-p,--prompt", settings->prompt, "Answer this and leave; else every line of input is a message");
   command->add_option("--system", settings->system, "System message");
   command->add_flag("--no-think", settings->no_think, "Answer at once, without thinking first");
