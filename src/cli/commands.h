@@ -11,13 +11,14 @@ namespace lily::cli {
 
 struct Command {
   CLI::App* app;              // as parsed
-  std::function<int()> run;   // exit code: 0, 1 (the work failed), 2 (the user's input was wrong)
+  std::function<int()> run;   // exit code: 0, 1 (the work failed), 2 (the user's input was wrong), 130 (interrupted)
 };
 
 // Every command, in the order of `lily --help`. A new one is declared here and listed in commands.cpp.
 std::vector<Command> all_commands(CLI::App& app);
+Command pull_command(CLI::App& app);
 
-// Prints "lily: <error>" on stderr and gives exit code 2.
+// Prints "lily: <error>" on stderr and gives its exit code.
 int report(const Error& error);
 
 }  // namespace lily::cli
