@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace lily {
 
@@ -55,12 +56,20 @@ inline float f16_to_float(uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(scaled));
 }
 
-// Reads element `index` of a f32, f16 or bf16 array.
+// Reads element `index` of an array at any address: tensors in MLX files are not aligned.
+template <class T>
+T load_unaligned(const void* data, size_t index = 0) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(data) + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// Reads element `index` of a f32, f16 or bf16 array at any address.
 inline float load_as_float(const void* data, DType type, size_t index) {
   switch (type) {
-    case DType::f32: return static_cast<const float*>(data)[index];
-    case DType::f16: return f16_to_float(static_cast<const uint16_t*>(data)[index]);
-    default: return bf16_to_float(static_cast<const uint16_t*>(data)[index]);
+    case DType::f32: return load_unaligned<float>(data, index);
+    case DType::f16: return f16_to_float(load_unaligned<uint16_t>(data, index));
+    default: return bf16_to_float(load_unaligned<uint16_t>(data, index));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace lily {
 
-// A tensor in the mapped file; `data` lives as long as the checkpoint.
+// A tensor in the mapped file; `data` lives as long as the checkpoint. It may lie at any address: MLX does not pad the
+// header of its files, so read elements with load_unaligned.
 struct Tensor {
   DType dtype = DType::other;
   std::vector<int64_t> shape;
@@ -43,6 +45,9 @@ class Checkpoint {
   const std::string& directory() const { return directory_; }
 
  private:
+  Result<void> read_configuration();
+  Result<void> map_tensors();
+
   std::string directory_;
   ModelConfig config_;
   std::vector<MappedFile> shards_;

@@ -20,8 +20,8 @@ struct Quantization {
   bool operator==(const Quantization&) const = default;
 };
 
-// `quantization` of config.json: a default and overrides by module path ("language_model.model.layers.0.mlp.gate").
-// An override of `false` in the file is a Quantization with bits 0.
+// `quantization` of config.json: a default and overrides by module path. The paths are kept in the canonical spelling
+// ("model.layers.0.mlp.gate"); `of` takes any spelling. An override of `false` is a Quantization with bits 0.
 struct QuantizationConfig {
   Quantization fallback;
   std::map<std::string, Quantization, std::less<>> overrides;
@@ -75,5 +75,8 @@ struct ModelConfig {
 // Parses config.json. `where` names the file in errors. Every number is checked: present, positive, consistent
 // (heads divisible by their KV or key heads, top-k within the experts, rotary_dim even and within a head).
 Result<ModelConfig> parse_config(std::string_view json, const std::string& where);
+
+// Adds the eos_token_id of a generation_config.json, one id or several, to config.eos_token_ids.
+Result<void> add_eos_token_ids(const std::string& generation_config_path, ModelConfig& config);
 
 }  // namespace lily

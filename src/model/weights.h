@@ -14,6 +14,7 @@ namespace lily {
 // A weight matrix where it lies in the mapped file, row-major [rows, cols]; out = W x for x [cols].
 // Quantised (bits > 0): codes packed LSB first along a row, `bits * cols / 8` bytes a row;
 // scales and biases [rows, cols / group_size] of scale_dtype; w = code * scale + bias. Scales may be negative.
+// No pointer is aligned: MLX files start their data at any byte.
 struct WeightMatrix {
   int64_t rows = 0;
   int64_t cols = 0;

@@ -1,0 +1,88 @@
+// The CPU's inner loops, one table for each instruction set, all compiled from kernels_impl.h.
+//
+// Names of sizes: `lanes` floats make a vector. All strides are in elements. Nothing here allocates or knows threads.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace lily::cpu {
+
+// Rows of a 4-bit matrix with group size 64 and bf16 scales, the published form.
+struct Q4Rows {
+  const uint32_t* codes;   // [rows, cols / 8], 8 codes a word, first in the low bits
+  const uint16_t* scales;  // [rows, cols / 64] bf16
+  const uint16_t* biases;  // [rows, cols / 64] bf16
+  int64_t rows;
+  int64_t cols;
+};
+
+// One row of an affine-quantised matrix: codes packed LSB first; see WeightMatrix.
+struct AffineRow {
+  const uint8_t* codes;
+  const void* scales;
+  const void* biases;
+  DType scale_dtype;
+  int bits;
+  int64_t group_size;
+  int64_t cols;
+};
+
+// A query of attention and its running softmax over the keys seen so far (Milakov, Gimelshein, arXiv 1805.02867).
+struct AttentionQuery {
+  const float* q;   // [head_dim], already scaled
+  float* sum;       // [head_dim]: sum of exp(score - max) * value
+  float max;        // of the scores
+  float total;      // sum of exp(score - max)
+  int64_t visible;  // how many of the block's keys this query may see
+};
+
+// T steps of the gated delta rule for one value head, in place on `state` [key_dim, value_dim].
+struct DeltaRule {
+  float* state;
+  const float *q, *k, *v;      // token t at + t * stride; q and k normalised
+  const float *decay, *beta;   // token t at + t * gate_stride
+  float* out;                  // token t at + t * out_stride, [value_dim]
+  int64_t stride, gate_stride, out_stride;
+  int64_t tokens;
+  int key_dim, value_dim;
+};
+
+struct Kernels {
+  const char* isa;
+  int lanes;
+  int tile_rows, tile_tokens;  // of the register tile of matmul_tile
+
+  void (*dequantize_row)(const AffineRow& row, float* out);
+  void (*widen)(const uint16_t* in, DType dtype, int64_t n, float* out);  // f16 or bf16 -> f32
+
+  // out[t][r] = dot(w[r], x[t]) for w [rows, cols] f32 and tokens <= tile_tokens.
+  void (*matmul_tile)(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
+                      float* const* out);
+
+  // x [cols] in the order that 4-bit words are unpacked in (cols a multiple of 8 * lanes), and its sums by 64.
+  void (*prepare_q4)(const float* x, int64_t cols, float* planar, float* sums);
+  // out[r] = dot(w[r], x), dequantised in registers.
+  void (*gemv_q4)(const Q4Rows& w, const float* planar, const float* sums, float* out);
+
+  float (*dot)(const float* a, const float* b, int64_t n);
+  void (*add)(float* x, const float* y, int64_t n);                         // x += y
+  void (*add_scaled)(float* x, const float* y, float scale, int64_t n);     // x += scale * y
+  void (*rms_norm)(const float* x, const float* w, float eps, int64_t n, float* out);
+  void (*silu_multiply)(const float* gate, const float* x, int64_t n, float* out);     // silu(gate) * x
+  void (*sigmoid_multiply)(const float* gate, int64_t n, float* x);                    // x *= sigmoid(gate)
+
+  // out[c] = silu(sum over j of w[j, c] * in[j, c]) for w and in [taps, channels]; in has its own row stride.
+  void (*convolve)(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out);
+  void (*delta_rule)(const DeltaRule& rule, int first_column, int columns);  // of value_dim
+  // One block of keys and values [keys, head_dim] for several queries; scores is scratch [queries, keys].
+  void (*attend)(const float* keys, const float* values, int64_t count, int head_dim, AttentionQuery* queries,
+                 int64_t num_queries, float* scores);
+};
+
+// The best table that this machine can run, or the named one ("avx512", "avx2", "neon", "portable");
+// nullptr when the name is unknown or the machine cannot run it.
+const Kernels* select_kernels(const char* isa = "");
+
+}  // namespace lily::cpu

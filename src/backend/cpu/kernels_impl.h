@@ -1,0 +1,398 @@
+// The kernels' one source. A kernels_<isa>.cpp sets LILY_ISA, LILY_LANES and the register tile, is compiled with that
+// instruction set's flags, and includes this file. No standard library function that might be emitted out of line is
+// used here: the linker could hand another file a copy built for instructions that the machine lacks.
+#include <cstdint>
+
+#include "backend/cpu/kernels.h"
+
+namespace lily::cpu::LILY_ISA {
+namespace {
+
+#include "backend/cpu/simd.h"
+
+constexpr int tile_rows = LILY_TILE_ROWS;
+constexpr int tile_tokens = LILY_TILE_TOKENS;
+
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- elementwise --------------------------------------------------------------------------------------------------
+
+// apply(load, store): calls body(offset, load, store) for whole vectors and once for a partial one.
+template <class Body>
+inline void for_vectors(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    body(
+        i, [](const float* p) { return load(p); }, [](float* p, F32 v) { store(p, v); });
+  }
+  if (const int64_t rest = n - i; rest > 0) {
+    body(
+        i, [rest](const float* p) { return load_partial(p, rest); },
+        [rest](float* p, F32 v) { store_partial(p, v, rest); });
+  }
+}
+
+float dot(const float* a, const float* b, int64_t n) {
+  F32 total = {};
+  for_vectors(n, [&](int64_t i, auto get, auto) { total += get(a + i) * get(b + i); });
+  return sum(total);
+}
+
+void add(float* x, const float* y, int64_t n) {
+  for_vectors(n, [&](int64_t i, auto get, auto put) { put(x + i, get(x + i) + get(y + i)); });
+}
+
+void add_scaled(float* x, const float* y, float scale, int64_t n) {
+  for_vectors(n, [&](int64_t i, auto get, auto put) { put(x + i, get(x + i) + scale * get(y + i)); });
+}
+
+void rms_norm(const float* x, const float* w, float eps, int64_t n, float* out) {
+  const float mean_square = dot(x, x, n) / static_cast<float>(n);
+  const float scale = 1.0f / __builtin_sqrtf(mean_square + eps);
+  for_vectors(n, [&](int64_t i, auto get, auto put) { put(out + i, get(x + i) * scale * get(w + i)); });
+}
+
+void silu_multiply(const float* gate, const float* x, int64_t n, float* out) {
+  for_vectors(n, [&](int64_t i, auto get, auto put) {
+    const F32 g = get(gate + i);
+    put(out + i, g * sigmoid(g) * get(x + i));
+  });
+}
+
+void sigmoid_multiply(const float* gate, int64_t n, float* x) {
+  for_vectors(n, [&](int64_t i, auto get, auto put) { put(x + i, get(x + i) * sigmoid(get(gate + i))); });
+}
+
+// ---- weights to float32 -------------------------------------------------------------------------------------------
+
+float half_to_float(uint16_t half) {
+  const uint32_t sign = uint32_t{half & 0x8000u} << 16, magnitude = half & 0x7fffu;
+  if (magnitude >= 0x7c00u) return bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  return bit_cast<float>(sign | bit_cast<uint32_t>(bit_cast<float>(magnitude << 13) * 0x1p112f));
+}
+
+void widen(const uint16_t* in, DType dtype, int64_t n, float* out) {
+  int64_t i = 0;
+  if (dtype == DType::bf16) {
+    for (; i + lanes <= n; i += lanes) store(out + i, widen_bf16(load_as<U16>(in + i)));
+    for (; i < n; ++i) out[i] = bit_cast<float>(uint32_t{in[i]} << 16);
+  } else {
+    for (; i < n; ++i) out[i] = half_to_float(in[i]);
+  }
+}
+
+float scale_at(const void* scales, DType dtype, int64_t i) {
+  switch (dtype) {
+    case DType::f32: return static_cast<const float*>(scales)[i];
+    case DType::f16: return half_to_float(static_cast<const uint16_t*>(scales)[i]);
+    default: return bit_cast<float>(uint32_t{static_cast<const uint16_t*>(scales)[i]} << 16);
+  }
+}
+
+// Unpacks 32 codes of `Bits` bits, LSB first, to bytes.
+template <int Bits>
+inline void unpack_32(const uint8_t* in, uint8_t* out) {
+  constexpr uint64_t mask = (1u << Bits) - 1;
+  for (int eight = 0; eight < 4; ++eight) {  // 8 codes fill Bits bytes
+    uint64_t word = 0;
+    __builtin_memcpy(&word, in + eight * Bits, Bits);
+    for (int i = 0; i < 8; ++i) out[eight * 8 + i] = static_cast<uint8_t>(word >> (Bits * i) & mask);
+  }
+}
+
+template <>
+inline void unpack_32<4>(const uint8_t* in, uint8_t* out) {
+  typedef uint8_t Bytes __attribute__((vector_size(16)));
+  const Bytes packed = load_as<Bytes>(in);
+  const Bytes even = packed & 15, odd = packed >> 4;
+  const Bytes low = __builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Bytes high = __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  __builtin_memcpy(out, &low, 16);
+  __builtin_memcpy(out + 16, &high, 16);
+}
+
+template <int Bits>
+void dequantize_bits(const AffineRow& row, float* out) {
+  for (int64_t start = 0; start < row.cols; start += 32) {  // a group holds whole runs of 32
+    const int64_t group = start / row.group_size;
+    const float scale = scale_at(row.scales, row.scale_dtype, group);
+    const float bias = scale_at(row.biases, row.scale_dtype, group);
+    alignas(32) uint8_t codes[32];
+    unpack_32<Bits>(row.codes + start * Bits / 8, codes);
+    for (int i = 0; i < 32; i += lanes) {
+      const U32 q = __builtin_convertvector(load_as<U8>(codes + i), U32);
+      store(out + start + i, to_float(q) * scale + bias);
+    }
+  }
+}
+
+void dequantize_row(const AffineRow& row, float* out) {
+  switch (row.bits) {
+    case 2: return dequantize_bits<2>(row, out);
+    case 3: return dequantize_bits<3>(row, out);
+    case 4: return dequantize_bits<4>(row, out);
+    case 5: return dequantize_bits<5>(row, out);
+    case 6: return dequantize_bits<6>(row, out);
+    default: return dequantize_bits<8>(row, out);
+  }
+}
+
+// ---- matrix products ----------------------------------------------------------------------------------------------
+
+// R rows x T tokens held in registers while the columns stream by.
+template <int R, int T>
+void register_tile(const float* w, int64_t cols, const float* const* x, float* const* out, int64_t row) {
+  F32 acc[R][T] = {};
+  w += row * cols;
+  int64_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    F32 wv[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) wv[r] = load(w + r * cols + c);
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      const F32 xv = load(x[t] + c);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) acc[r][t] += wv[r] * xv;
+    }
+  }
+#pragma GCC unroll 8
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      float total = sum(acc[r][t]);
+      for (int64_t i = c; i < cols; ++i) total += w[r * cols + i] * x[t][i];
+      out[t][row + r] = total;
+    }
+  }
+}
+
+template <int T>
+void matmul_rows(const float* w, int64_t rows, int64_t cols, const float* const* x, float* const* out) {
+  int64_t row = 0;
+  for (; row + tile_rows <= rows; row += tile_rows) register_tile<tile_rows, T>(w, cols, x, out, row);
+  for (; row < rows; ++row) register_tile<1, T>(w, cols, x, out, row);
+}
+
+template <int T = tile_tokens>
+void matmul_tokens(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
+                   float* const* out) {
+  if (tokens == T) return matmul_rows<T>(w, rows, cols, x, out);
+  if constexpr (T > 1) matmul_tokens<T - 1>(w, rows, cols, x, tokens, out);
+}
+
+void matmul_tile(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
+                 float* const* out) {
+  matmul_tokens(w, rows, cols, x, tokens, out);
+}
+
+// Word `lane` of a vector of words holds elements 8 lane .. 8 lane + 7; shifting all words by 4 j gives element j of
+// each. So x is laid out [block][j][lane].
+void prepare_q4(const float* x, int64_t cols, float* planar, float* sums) {
+  for (int64_t block = 0; block < cols; block += 8 * lanes) {
+    for (int j = 0; j < 8; ++j) {
+      for (int lane = 0; lane < lanes; ++lane) planar[block + j * lanes + lane] = x[block + 8 * lane + j];
+    }
+  }
+  for (int64_t group = 0; group < cols / 64; ++group) {
+    F32 total = {};
+    for (int i = 0; i < 64; i += lanes) total += load(x + group * 64 + i);
+    sums[group] = sum(total);
+  }
+}
+
+// The scales of the groups that a vector of words starting at `word` lies in, lane by lane (8 words a group).
+inline F32 word_scales(const uint16_t* scales, int64_t word) {
+#if LILY_LANES == 16
+  uint32_t pair;
+  __builtin_memcpy(&pair, scales + word / 8, 4);
+  const U32 shift = {16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0};
+  return bit_cast<F32>(((pair - U32{}) << shift) & 0xffff0000u);
+#else
+  return splat(bit_cast<float>(uint32_t{scales[word / 8]} << 16));
+#endif
+}
+
+float gemv_q4_row(const uint32_t* codes, const uint16_t* scales, const uint16_t* biases, int64_t cols,
+                  const float* planar, const float* sums) {
+  F32 total = {};
+  for (int64_t word = 0; word < cols / 8; word += lanes) {
+    const U32 packed = load_as<U32>(codes + word);
+    const float* x = planar + word * 8;
+    F32 even = {}, odd = {};  // two chains hide the latency of the additions
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j += 2) {
+      even += to_float(packed >> (4 * j) & 15) * load(x + j * lanes);
+      odd += to_float(packed >> (4 * j + 4) & 15) * load(x + (j + 1) * lanes);
+    }
+    total += (even + odd) * word_scales(scales, word);
+  }
+  int64_t group = 0;
+  for (; group + lanes <= cols / 64; group += lanes) {
+    total += widen_bf16(load_as<U16>(biases + group)) * load(sums + group);
+  }
+  float rest = 0;
+  for (; group < cols / 64; ++group) rest += bit_cast<float>(uint32_t{biases[group]} << 16) * sums[group];
+  return sum(total) + rest;
+}
+
+void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out) {
+  for (int64_t r = 0; r < w.rows; ++r) {
+    out[r] = gemv_q4_row(w.codes + r * (w.cols / 8), w.scales + r * (w.cols / 64), w.biases + r * (w.cols / 64),
+                         w.cols, planar, sums);
+  }
+}
+
+// ---- Gated DeltaNet -----------------------------------------------------------------------------------------------
+
+void convolve(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out) {
+  for_vectors(channels, [&](int64_t c, auto get, auto put) {
+    F32 total = {};
+    for (int j = 0; j < taps; ++j) total += get(w + j * channels + c) * get(in + j * in_stride + c);
+    put(out + c, total * sigmoid(total));
+  });
+}
+
+// `Vectors` neighbouring vectors of columns; the state's columns are independent of each other.
+template <int Vectors>
+void delta_columns(const DeltaRule& rule, int column) {
+  for (int64_t t = 0; t < rule.tokens; ++t) {
+    const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
+    const float *v = rule.v + t * rule.stride + column;
+    const float decay = rule.decay[t * rule.gate_stride], beta = rule.beta[t * rule.gate_stride];
+    F32 recalled[Vectors] = {}, update[Vectors], result[Vectors] = {};
+    for (int i = 0; i < rule.key_dim; ++i) {
+      const float* s = rule.state + int64_t{i} * rule.value_dim + column;
+#pragma GCC unroll 4
+      for (int j = 0; j < Vectors; ++j) recalled[j] += k[i] * load(s + j * lanes);
+    }
+    for (int j = 0; j < Vectors; ++j) update[j] = beta * (load(v + j * lanes) - decay * recalled[j]);
+    for (int i = 0; i < rule.key_dim; ++i) {
+      float* s = rule.state + int64_t{i} * rule.value_dim + column;
+#pragma GCC unroll 4
+      for (int j = 0; j < Vectors; ++j) {
+        const F32 next = decay * load(s + j * lanes) + k[i] * update[j];
+        store(s + j * lanes, next);
+        result[j] += q[i] * next;
+      }
+    }
+    for (int j = 0; j < Vectors; ++j) store(rule.out + t * rule.out_stride + column + j * lanes, result[j]);
+  }
+}
+
+void delta_column(const DeltaRule& rule, int column) {  // a single one, for dimensions that fill no vector
+  for (int64_t t = 0; t < rule.tokens; ++t) {
+    const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
+    float* s = rule.state + column;
+    float recalled = 0, result = 0;
+    for (int i = 0; i < rule.key_dim; ++i) recalled += k[i] * s[int64_t{i} * rule.value_dim];
+    const float decay = rule.decay[t * rule.gate_stride];
+    const float update = rule.beta[t * rule.gate_stride] * (rule.v[t * rule.stride + column] - decay * recalled);
+    for (int i = 0; i < rule.key_dim; ++i) {
+      float& element = s[int64_t{i} * rule.value_dim];
+      element = decay * element + k[i] * update;
+      result += q[i] * element;
+    }
+    rule.out[t * rule.out_stride + column] = result;
+  }
+}
+
+void delta_rule(const DeltaRule& rule, int first_column, int columns) {
+  int c = first_column;
+  const int end = first_column + columns;
+  for (; c + 2 * lanes <= end; c += 2 * lanes) delta_columns<2>(rule, c);
+  for (; c + lanes <= end; c += lanes) delta_columns<1>(rule, c);
+  for (; c < end; ++c) delta_column(rule, c);
+}
+
+// ---- attention ----------------------------------------------------------------------------------------------------
+
+// Takes `count` more scores into the running softmax; scores become exp(score - max).
+void soften(AttentionQuery& query, float* scores, int64_t count, int head_dim) {
+  float top = query.max;
+  for (int64_t i = 0; i < count; ++i) top = scores[i] > top ? scores[i] : top;
+  if (top > query.max && query.total > 0) {
+    const float shrink = exp(splat(query.max - top))[0];
+    query.total *= shrink;
+    for_vectors(head_dim, [&](int64_t i, auto get, auto put) { put(query.sum + i, get(query.sum + i) * shrink); });
+  }
+  query.max = top;
+  F32 total = {};
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const F32 p = exp(load(scores + i) - top);
+    store(scores + i, p);
+    total += p;
+  }
+  query.total += sum(total);
+  for (; i < count; ++i) query.total += scores[i] = exp(splat(scores[i] - top))[0];
+}
+
+// sum += p V for up to Q queries; a query's p is zero past what it may see.
+template <int Q>
+void accumulate_values(const float* values, int64_t keys, int head_dim, AttentionQuery* queries, const float* p,
+                       int64_t p_stride) {
+  for_vectors(head_dim, [&](int64_t d, auto get, auto put) {
+    F32 acc[Q];
+    for (int q = 0; q < Q; ++q) acc[q] = get(queries[q].sum + d);
+    for (int64_t key = 0; key < keys; ++key) {
+      const F32 v = get(values + key * head_dim + d);
+#pragma GCC unroll 8
+      for (int q = 0; q < Q; ++q) acc[q] += p[q * p_stride + key] * v;
+    }
+    for (int q = 0; q < Q; ++q) put(queries[q].sum + d, acc[q]);
+  });
+}
+
+void attend(const float* keys, const float* values, int64_t count, int head_dim, AttentionQuery* queries,
+            int64_t num_queries, float* scores) {
+  for (int64_t first = 0; first < num_queries; first += tile_tokens) {
+    const int64_t n = smaller(tile_tokens, num_queries - first);
+    const float* x[tile_tokens];
+    float* out[tile_tokens];
+    for (int64_t i = 0; i < n; ++i) {
+      x[i] = queries[first + i].q;
+      out[i] = scores + (first + i) * count;
+    }
+    matmul_tile(keys, count, head_dim, x, n, out);
+  }
+  for (int64_t q = 0; q < num_queries; ++q) {
+    float* row = scores + q * count;
+    const int64_t visible = smaller(count, queries[q].visible);
+    if (visible > 0) soften(queries[q], row, visible, head_dim);
+    for (int64_t i = visible > 0 ? visible : 0; i < count; ++i) row[i] = 0;
+  }
+  int64_t q = 0;
+  for (; q + 8 <= num_queries; q += 8) {
+    accumulate_values<8>(values, count, head_dim, queries + q, scores + q * count, count);
+  }
+  for (; q < num_queries; ++q) {
+    accumulate_values<1>(values, count, head_dim, queries + q, scores + q * count, count);
+  }
+}
+
+}  // namespace
+
+extern const Kernels kernels;
+const Kernels kernels = {
+    .isa = LILY_ISA_NAME,
+    .lanes = lanes,
+    .tile_rows = tile_rows,
+    .tile_tokens = tile_tokens,
+    .dequantize_row = dequantize_row,
+    .widen = widen,
+    .matmul_tile = matmul_tile,
+    .prepare_q4 = prepare_q4,
+    .gemv_q4 = gemv_q4,
+    .dot = dot,
+    .add = add,
+    .add_scaled = add_scaled,
+    .rms_norm = rms_norm,
+    .silu_multiply = silu_multiply,
+    .sigmoid_multiply = sigmoid_multiply,
+    .convolve = convolve,
+    .delta_rule = delta_rule,
+    .attend = attend,
+};
+
+}  // namespace lily::cpu::LILY_ISA
