@@ -85,9 +85,10 @@ class Display {
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     const double rate = static_cast<double>(progress.done - first_) / std::max(elapsed, 1e-3);
     const double left = rate > 0 ? static_cast<double>(progress.total - progress.done) / rate : 0;
-    note(fmt::format("{} % ({} of {}, {}/s, {:.0f} s left)", progress.done * 100 / progress.total,
+    note(fmt::format("{} % ({} of {}, {}/s, {} left)", progress.done * 100 / progress.total,
                      readable_bytes(progress.done), readable_bytes(progress.total),
-                     readable_bytes(static_cast<int64_t>(rate)), left));
+                     readable_bytes(static_cast<int64_t>(rate)),
+                     left < 120 ? fmt::format("{:.0f} s", left) : fmt::format("{:.0f} min", left / 60)));
   }
 
   const std::string name_;

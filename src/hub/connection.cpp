@@ -72,7 +72,7 @@ struct Connection::Exchange {
   Clock::time_point window_start = Clock::now();
   int64_t window_bytes = 0;
   int64_t received = 0;
-  bool stalled = false;
+  std::string stall;  // said of a connection that is too slow
   std::optional<ReplyHead> head;
   std::optional<Attempt> refused;
   std::array<char, CURL_ERROR_SIZE> message{};
@@ -115,10 +115,13 @@ int Connection::on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, c
   const auto now = Clock::now();
   const auto window = std::chrono::duration_cast<milliseconds>(now - exchange.window_start);
   if (window < exchange.stall_limit) return 0;
-  exchange.stalled = exchange.window_bytes * 1000 < slowest_rate * window.count();
+  if (exchange.window_bytes * 1000 < slowest_rate * window.count()) {
+    exchange.stall = fmt::format("only {} bytes came in {:.0f} s", exchange.window_bytes, seconds(window));
+    return 1;
+  }
   exchange.window_start = now;
   exchange.window_bytes = 0;
-  return exchange.stalled ? 1 : 0;
+  return 0;
 }
 
 void Connection::prepare(Exchange& exchange, const std::string& url, int64_t offset) {
@@ -129,7 +132,7 @@ void Connection::prepare(Exchange& exchange, const std::string& url, int64_t off
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, exchange.message.data());
   // One TCP connection a file: several streams in one would share its congestion window.
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.stall_limit.count()));
   // libcurl keeps the Authorization header from any other host, port or protocol that a redirect leads to.
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers_.get());
@@ -163,9 +166,7 @@ Attempt Connection::get(const std::string& url, int64_t offset, const BodySink& 
 Attempt Connection::judge(CURLcode code, const Exchange& exchange) const {
   if (activity_.stopping()) return {Verdict::never, interruption()};
   if (exchange.refused) return *exchange.refused;
-  if (exchange.stalled) {
-    return failure(Verdict::again, fmt::format("nothing came for {:.0f} s", seconds(options_.stall_limit)));
-  }
+  if (!exchange.stall.empty()) return failure(Verdict::again, exchange.stall);
   if (code == CURLE_OK) {
     long status = 0;
     curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -246,6 +247,7 @@ Result<void> Connection::retry(const std::string& where, const std::function<Att
     Attempt tried = attempt();
     if (tried.verdict == Verdict::done) return {};
     Error error = std::move(tried.error);
+    if (activity_.stopping()) return error;
     if (error.where.empty()) error.where = where;
     if (tried.verdict == Verdict::never) return error;
     failures = tried.received >= real_progress ? 1 : failures + 1;

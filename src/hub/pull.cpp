@@ -138,7 +138,10 @@ Result<std::string> Pull::ask_hub() {
   NetworkOptions network = network_;
   // Whoever has the model already is not kept waiting for a network that is not there.
   const bool here = complete_ || !find_in_cache(cache_directory(), repository).empty();
-  if (here && !options_.update) network.retries = 0;
+  if (here && !options_.update) {
+    network.retries = 0;
+    network.stall_limit = std::min(network.stall_limit, std::chrono::milliseconds(10'000));
+  }
   Connection connection(network, activity_);
   return connection.get_text(options_.repository.id(),
                              fmt::format("{}/api/models/{}/revision/{}?blobs=true", network.endpoint,

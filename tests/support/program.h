@@ -1,0 +1,99 @@
+// Runs the built program as a user would, in an environment of its own.
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace lily::testing {
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// A folder that goes with its scope.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lily-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code failed;
+    std::filesystem::remove_all(path_, failed);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Ran {
+  int exit_code;  // 128 + signal where a signal ended it
+  std::string out;
+  std::string err;
+};
+
+using Environment = std::map<std::string, std::string>;
+
+// A program that runs until wait().
+class Program {
+ public:
+  Program(const std::vector<std::string>& words, const Environment& environment) {
+    std::vector<char*> argv;
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    std::vector<std::string> settings;
+    for (const auto& [name, value] : environment) settings.push_back(name + "=" + value);
+    std::vector<char*> envp;
+    for (std::string& setting : settings) envp.push_back(setting.data());
+    envp.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&files, 1, out().c_str(), O_WRONLY | O_CREAT, 0600);
+    ::posix_spawn_file_actions_addopen(&files, 2, err().c_str(), O_WRONLY | O_CREAT, 0600);
+    if (::posix_spawnp(&pid_, argv[0], &files, nullptr, argv.data(), envp.data()) != 0) pid_ = -1;
+    ::posix_spawn_file_actions_destroy(&files);
+  }
+
+  void send_signal(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
+
+  Ran wait() {
+    int status = 0;
+    if (pid_ <= 0 || ::waitpid(pid_, &status, 0) != pid_) return {-1, "", "cannot be started"};
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, read_text(out()), read_text(err())};
+  }
+
+ private:
+  std::string out() const { return folder_.path() / "out"; }
+  std::string err() const { return folder_.path() / "err"; }
+
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace lily::testing
