@@ -12,13 +12,14 @@ namespace {
 using WeightMap = std::map<std::string, std::string>;  // tensor -> shard
 
 bool exists(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 // A shard lies beside its index: a name with a folder in it could point anywhere.
 bool is_plain_file_name(const std::string& name) {
-  return name.ends_with(".safetensors") && name[0] != '.' && name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
+  return name.ends_with(".safetensors") && name[0] != '.' &&
+         name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
 }
 
 Result<WeightMap> read_index(const std::string& path) {
@@ -38,7 +39,8 @@ Result<WeightMap> read_index(const std::string& path) {
   return shards;
 }
 
-Result<void> check_all_present(const std::set<std::string>& shards, const std::string& directory, const std::string& index) {
+Result<void> check_all_present(const std::set<std::string>& shards, const std::string& directory,
+                               const std::string& index) {
   std::string missing;
   int count = 0;
   for (const std::string& shard : shards) {
@@ -46,7 +48,7 @@ Result<void> check_all_present(const std::set<std::string>& shards, const std::s
     missing += (count++ ? ", " : "") + shard;
   }
   if (count == 0) return {};
-  return Error{index, "shards missing from " + directory, std::to_string(shards.size()) + " files",
+  return Error{index, "shards missing", std::to_string(shards.size()) + " files",
                std::to_string(shards.size() - count) + " (missing: " + missing + ")"};
 }
 
@@ -55,7 +57,8 @@ Result<void> check_against_index(const TensorMap& tensors, const WeightMap& inde
   for (const auto& [name, tensor] : tensors) {
     const auto entry = index.find(name);
     if (entry == index.end()) return Error{path + ": " + name, "tensor is not in the index", "", ""};
-    if (entry->second != shard) return Error{path + ": " + name, "tensor is in another shard than the index says", entry->second, shard};
+    if (entry->second != shard)
+      return Error{path + ": " + name, "tensor is in another shard than the index says", entry->second, shard};
   }
   for (const auto& [name, holder] : index) {
     if (holder == shard && !tensors.contains(name)) {
@@ -68,7 +71,7 @@ Result<void> check_against_index(const TensorMap& tensors, const WeightMap& inde
 }  // namespace
 
 Result<Checkpoint> Checkpoint::open(const std::string& directory) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
     return Error{directory, "not a model", "a directory with config.json and model.safetensors",
                  exists(directory) ? "a file" : "nothing there"};

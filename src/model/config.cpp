@@ -106,7 +106,8 @@ std::vector<LayerKind> read_layers(FieldReader& text) {
   }
   for (const json& type : *types) {
     if (type != "linear_attention" && type != "full_attention") {
-      return text.fail("layer_types", "unknown layer type", "linear_attention or full_attention", short_form(type)), layers;
+      return text.fail("layer_types", "unknown layer type", "linear_attention or full_attention", short_form(type)),
+             layers;
     }
     layers.push_back(type == "full_attention" ? LayerKind::full_attention : LayerKind::linear_attention);
   }
@@ -132,8 +133,8 @@ void read_rope(FieldReader& text, const json& object, const std::string& where, 
   text.adopt(rope.error());
   config.rotary_dim = static_cast<int>(config.head_dim * factor);
   if (config.rotary_dim < 2 || config.rotary_dim % 2 != 0) {
-    text.fail("partial_rotary_factor", "rotary dimensions not a positive even number",
-              "head_dim times the factor even", std::to_string(config.rotary_dim));
+    text.fail("partial_rotary_factor", "rotary dimensions not a positive even number", "head_dim times the factor even",
+              std::to_string(config.rotary_dim));
   }
 }
 
@@ -200,7 +201,8 @@ Quantization read_quantization(const json& object, const std::string& where, std
 Result<QuantizationConfig> read_quantization_config(const json& block, const std::string& where) {
   if (!block.is_object()) return Error{where, "wrong value", "an object", kind_of(block)};
   if (const auto method = block.find("quant_method"); method != block.end() && !block.contains("bits")) {
-    return Error{where + ": quant_method", "quantisation not supported", "MLX affine (bits, group_size)", short_form(*method)};
+    return Error{where + ": quant_method", "quantisation not supported", "MLX affine (bits, group_size)",
+                 short_form(*method)};
   }
   std::optional<Error> error;
   QuantizationConfig result;
@@ -263,7 +265,8 @@ Result<ModelConfig> parse_config(std::string_view text_of_file, const std::strin
   if (!root.is_object()) return Error{where, "wrong JSON", "an object", kind_of(root)};
   const auto nested = root.find("text_config");
   const bool is_nested = nested != root.end();
-  if (is_nested && !nested->is_object()) return Error{where + ": text_config", "wrong value", "an object", kind_of(*nested)};
+  if (is_nested && !nested->is_object())
+    return Error{where + ": text_config", "wrong value", "an object", kind_of(*nested)};
   const json& object = is_nested ? *nested : root;
 
   ModelConfig config;

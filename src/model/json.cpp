@@ -18,7 +18,8 @@ class StrictObserver {
 
   bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
     using Event = nlohmann::json::parse_event_t;
-    if (depth > max_depth) throw Error{where_, "JSON nested too deeply", std::to_string(max_depth) + " levels at most", ""};
+    if (depth > max_depth)
+      throw Error{where_, "JSON nested too deeply", std::to_string(max_depth) + " levels at most", ""};
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key) {

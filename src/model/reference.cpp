@@ -108,7 +108,7 @@ void convolve(const ModelConfig& config, const Floats& weight, Floats& history, 
   for (int64_t t = 0; t < tokens; ++t) {
     for (int64_t c = 0; c < channels; ++c) {
       double sum = 0;
-      for (int64_t j = 0; j < taps; ++j) sum += double{weight[c * taps + j]} * input[(t + j) * channels + c];
+      for (int64_t j = 0; j < taps; ++j) sum += double{weight[j * channels + c]} * input[(t + j) * channels + c];
       qkv[t * channels + c] = silu(static_cast<float>(sum));
     }
   }

@@ -20,11 +20,23 @@ struct StoredType {
 };
 
 constexpr std::array<StoredType, 17> stored_types = {{
-    {"F32", DType::f32, 4},      {"F16", DType::f16, 2},       {"BF16", DType::bf16, 2},   {"U32", DType::u32, 4},
-    {"I32", DType::i32, 4},      {"U8", DType::u8, 1},         {"I64", DType::i64, 8},     {"F64", DType::f64, 8},
-    {"BOOL", DType::other, 1},   {"I8", DType::other, 1},      {"U16", DType::other, 2},   {"I16", DType::other, 2},
-    {"U64", DType::other, 8},    {"F8_E4M3", DType::other, 1}, {"F8_E5M2", DType::other, 1},
-    {"F8_E8M0", DType::other, 1}, {"C64", DType::other, 8},
+    {"F32", DType::f32, 4},
+    {"F16", DType::f16, 2},
+    {"BF16", DType::bf16, 2},
+    {"U32", DType::u32, 4},
+    {"I32", DType::i32, 4},
+    {"U8", DType::u8, 1},
+    {"I64", DType::i64, 8},
+    {"F64", DType::f64, 8},
+    {"BOOL", DType::other, 1},
+    {"I8", DType::other, 1},
+    {"U16", DType::other, 2},
+    {"I16", DType::other, 2},
+    {"U64", DType::other, 8},
+    {"F8_E4M3", DType::other, 1},
+    {"F8_E5M2", DType::other, 1},
+    {"F8_E8M0", DType::other, 1},
+    {"C64", DType::other, 8},
 }};
 
 std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
@@ -102,7 +114,8 @@ Result<void> check_extents(std::vector<Extent>& extents, uint64_t data_bytes, co
   uint64_t end = 0;
   for (const Extent& extent : extents) {
     if (extent.begin != end) {
-      return Error{path + ": " + *extent.name, extent.begin < end ? "overlaps the tensor before it" : "gap before the tensor",
+      return Error{path + ": " + *extent.name,
+                   extent.begin < end ? "overlaps the tensor before it" : "gap before the tensor",
                    "data at offset " + std::to_string(end), "offset " + std::to_string(extent.begin)};
     }
     end = extent.end;

@@ -52,8 +52,11 @@ std::string canonical_name(std::string_view name) {
   return std::string(name);
 }
 
+std::string published_name(std::string_view canonical) { return std::string("language_model.").append(canonical); }
+
 TensorPart part_of(std::string_view name) {
-  if (starts_with_any(name, {"vision_tower.", "model.vision_tower.", "model.visual.", "visual."})) return TensorPart::vision;
+  if (starts_with_any(name, {"vision_tower.", "model.vision_tower.", "model.visual.", "visual."}))
+    return TensorPart::vision;
   if (starts_with_any(name, {"mtp.", "language_model.mtp.", "model.mtp."})) return TensorPart::mtp;
   const std::string canonical = canonical_name(name);
   if (canonical.starts_with("model.embed_tokens")) return TensorPart::embedding;

@@ -28,6 +28,9 @@ const char* name_of(TensorPart part);
 // model.* and lm_head.* (text only). Other names come back as they are.
 std::string canonical_name(std::string_view name);
 
+// The spelling of MLX checkpoints for a canonical name.
+std::string published_name(std::string_view canonical);
+
 // The part that a tensor belongs to, by its name in any spelling.
 TensorPart part_of(std::string_view name);
 

@@ -52,6 +52,7 @@ class Binder {
   };
 
   const Tensor* take(const std::string& name);
+  std::string spelling_here(const std::string& name) const;  // of a missing tensor, with this checkpoint's prefix
   void check_finite(const std::string& name, const Tensor& tensor);
   WeightMatrix quantized_matrix(const std::string& module, const std::vector<int64_t>& shape);
 
@@ -64,7 +65,8 @@ class Binder {
 
 Binder::Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint), config_(checkpoint.config()) {
   for (const auto& [name, tensor] : checkpoint.tensors()) {
-    const auto [entry, fresh] = entries_.emplace(canonical_name(name), Entry{&name, &tensor, is_skipped(part_of(name))});
+    const auto [entry, fresh] =
+        entries_.emplace(canonical_name(name), Entry{&name, &tensor, is_skipped(part_of(name))});
     if (!fresh) fail(entry->first, "the same tensor under another prefix", "one of them", name);
   }
 }
@@ -73,8 +75,18 @@ void Binder::fail(const std::string& name, std::string what, std::string expecte
   if (error_) return;
   const auto entry = entries_.find(name);
   const bool known = entry != entries_.end();
-  const std::string& place = known ? entry->second.tensor->file : checkpoint_.directory();
-  error_ = Error{place + ": " + (known ? *entry->second.name : name), std::move(what), std::move(expected), std::move(got)};
+  const std::string place = known ? entry->second.tensor->file + ": " + *entry->second.name
+                                  : checkpoint_.directory() + ": " + spelling_here(name);
+  error_ = Error{place, std::move(what), std::move(expected), std::move(got)};
+}
+
+std::string Binder::spelling_here(const std::string& name) const {
+  const auto layer = entries_.lower_bound("model.");
+  if (layer == entries_.end() || !layer->first.starts_with("model.")) return name;
+  const std::string& full = *layer->second.name;
+  const std::string trunk = full.substr(0, full.size() - layer->first.size() + 6);
+  if (name.starts_with("model.")) return trunk + name.substr(6);
+  return trunk.starts_with("language_model.") ? "language_model." + name : name;
 }
 
 const Tensor* Binder::take(const std::string& name) {
@@ -94,7 +106,8 @@ void Binder::detect_layout() {
     const std::vector<int64_t> folded_shape = {config_.conv_channels(), config_.conv_kernel, 1};
     const std::vector<int64_t> raw_shape = {config_.conv_channels(), 1, config_.conv_kernel};
     if (tensor->shape != folded_shape && tensor->shape != raw_shape) {
-      return fail(name, "wrong shape", shape_text(folded_shape) + " (MLX) or " + shape_text(raw_shape) + " (Hugging Face)",
+      return fail(name, "wrong shape",
+                  shape_text(folded_shape) + " (MLX) or " + shape_text(raw_shape) + " (Hugging Face)",
                   tensor->describe());
     }
     const bool this_raw = tensor->shape == raw_shape;
@@ -104,7 +117,8 @@ void Binder::detect_layout() {
     }
     raw = this_raw;
   }
-  if (!raw) return fail("model.layers", "no linear_attention layer: nothing tells raw norms from folded ones", "one", "none");
+  if (!raw)
+    return fail("model.layers", "no linear_attention layer: nothing tells raw norms from folded ones", "one", "none");
   raw_ = *raw;
 }
 
@@ -112,7 +126,8 @@ void Binder::check_finite(const std::string& name, const Tensor& tensor) {
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     const float value = load_as_float(tensor.data, tensor.dtype, i);
     if (std::isfinite(value)) continue;
-    return fail(name, "not a finite number at element " + std::to_string(i), "finite values", std::isnan(value) ? "NaN" : "infinity");
+    return fail(name, "not a finite number at element " + std::to_string(i), "finite values",
+                std::isnan(value) ? "NaN" : "infinity");
   }
 }
 
@@ -120,7 +135,8 @@ std::vector<float> Binder::vector(const std::string& name, std::vector<int64_t> 
   const Tensor* tensor = take(name);
   if (!tensor) return {};
   if (!is_float(tensor->dtype) || tensor->shape != shape) {
-    return fail(name, "wrong shape or dtype", "F32, F16 or BF16 " + shape_text(shape), tensor->describe()), std::vector<float>{};
+    return fail(name, "wrong shape or dtype", "F32, F16 or BF16 " + shape_text(shape), tensor->describe()),
+           std::vector<float>{};
   }
   check_finite(name, *tensor);
   std::vector<float> values(tensor->elements());
@@ -137,9 +153,12 @@ std::vector<float> Binder::norm(const std::string& name, int64_t size) {
 }
 
 std::vector<float> Binder::conv(const std::string& name) {
-  // One of the two middle dimensions is 1, so both layouts lie in memory as [channels, kernel].
-  if (raw_) return vector(name, {config_.conv_channels(), 1, config_.conv_kernel});
-  return vector(name, {config_.conv_channels(), config_.conv_kernel, 1});
+  // One of the two inner dimensions is 1, so both layouts lie in memory as [channels, kernel].
+  const int64_t channels = config_.conv_channels(), taps = config_.conv_kernel;
+  const std::vector<float> stored = raw_ ? vector(name, {channels, 1, taps}) : vector(name, {channels, taps, 1});
+  std::vector<float> by_tap(stored.size());
+  for (size_t i = 0; i < stored.size(); ++i) by_tap[i % taps * channels + i / taps] = stored[i];
+  return by_tap;
 }
 
 WeightMatrix Binder::float_matrix(const std::string& name, std::vector<int64_t> shape) {
@@ -186,15 +205,19 @@ WeightMatrix Binder::quantized_matrix(const std::string& module, const std::vect
     return wrong(name, "wrong shape or dtype", "U32, packed from " + shape_text(shape), weight->describe());
   }
   if (!is_float(scales->dtype) || !leading_ok(*scales)) {
-    return wrong(module + ".scales", "wrong shape or dtype", "F32, F16 or BF16, one for a group of " + shape_text(shape),
-                 scales->describe());
+    return wrong(module + ".scales", "wrong shape or dtype",
+                 "F32, F16 or BF16, one for a group of " + shape_text(shape), scales->describe());
   }
   if (biases->dtype != scales->dtype || biases->shape != scales->shape) {
     return wrong(module + ".biases", "differs from .scales", scales->describe(), biases->describe());
   }
+  const Quantization stated = config_.quantization.of(module);
+  if (stated.bits > 0 && cols % stated.group_size != 0) {
+    return wrong(name, "group size does not divide the columns", "a divisor of " + std::to_string(cols),
+                 std::to_string(stated.group_size));
+  }
   const int64_t packed_bits = 32 * weight->shape.back();
   const int64_t groups = scales->shape.back();
-  const Quantization stated = config_.quantization.of(module);
   const Quantization stored = {packed_bits % cols == 0 ? static_cast<int>(packed_bits / cols) : 0,
                                groups > 0 && cols % groups == 0 ? static_cast<int>(cols / groups) : 0};
   if (stated != stored) {
@@ -221,7 +244,8 @@ WeightMatrix Binder::quantized_matrix(const std::string& module, const std::vect
 
 void Binder::check_all_taken() {
   for (const auto& [name, entry] : entries_) {
-    if (!entry.taken) return fail(name, "unknown tensor", "only tensors of " + config_.model_type, entry.tensor->describe());
+    if (!entry.taken)
+      return fail(name, "unknown tensor", "only tensors of " + config_.model_type, entry.tensor->describe());
   }
 }
 

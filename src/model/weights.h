@@ -65,30 +65,30 @@ struct MoeWeights {
 };
 
 struct FullAttentionWeights {
-  WeightMatrix q;                    // [heads * 2 * head_dim, hidden]: per head query rows, then gate rows
-  WeightMatrix k, v;                 // [kv_heads * head_dim, hidden]
-  WeightMatrix o;                    // [hidden, heads * head_dim]
-  std::vector<float> q_norm, k_norm; // [head_dim], applied as x * w (1 + w already folded)
+  WeightMatrix q;                     // [heads * 2 * head_dim, hidden]: per head query rows, then gate rows
+  WeightMatrix k, v;                  // [kv_heads * head_dim, hidden]
+  WeightMatrix o;                     // [hidden, heads * head_dim]
+  std::vector<float> q_norm, k_norm;  // [head_dim], applied as x * w (1 + w already folded)
 };
 
 struct LinearAttentionWeights {
-  WeightMatrix qkv;               // [conv_channels, hidden]: q | k | v
-  WeightMatrix z;                 // [value heads * value dim, hidden]
-  WeightMatrix a, b;              // [value heads, hidden]
-  WeightMatrix out;               // [hidden, value heads * value dim]
-  std::vector<float> conv;        // [conv_channels, conv_kernel], last tap = current token
-  std::vector<float> a_log;       // [value heads]
-  std::vector<float> dt_bias;     // [value heads]
-  std::vector<float> norm;        // [value dim], plain weight
+  WeightMatrix qkv;            // [conv_channels, hidden]: q | k | v
+  WeightMatrix z;              // [value heads * value dim, hidden]
+  WeightMatrix a, b;           // [value heads, hidden]
+  WeightMatrix out;            // [hidden, value heads * value dim]
+  std::vector<float> conv;     // [conv_kernel, conv_channels], last tap = current token
+  std::vector<float> a_log;    // [value heads]
+  std::vector<float> dt_bias;  // [value heads]
+  std::vector<float> norm;     // [value dim], plain weight
 };
 
 struct LayerWeights {
   LayerKind kind = LayerKind::linear_attention;
   std::vector<float> input_norm, post_attention_norm;  // [hidden], 1 + w folded
-  FullAttentionWeights full;                            // where kind is full_attention
-  LinearAttentionWeights linear;                        // where kind is linear_attention
-  MoeWeights moe;                                       // where config.is_moe()
-  MlpWeights mlp;                                       // else
+  FullAttentionWeights full;                           // where kind is full_attention
+  LinearAttentionWeights linear;                       // where kind is linear_attention
+  MoeWeights moe;                                      // where config.is_moe()
+  MlpWeights mlp;                                      // else
 };
 
 struct ModelWeights {

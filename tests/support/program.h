@@ -81,9 +81,14 @@ class Program {
     if (pid_ > 0) ::kill(pid_, signal);
   }
 
+  // At most half a minute: a program that hangs fails its test.
   Ran wait() {
     int status = 0;
-    if (pid_ <= 0 || ::waitpid(pid_, &status, 0) != pid_) return {-1, "", "cannot be started"};
+    if (pid_ <= 0) return {-1, "", "cannot be started"};
+    for (int i = 0; ::waitpid(pid_, &status, WNOHANG) == 0; ++i) {
+      if (i == 6000) ::kill(pid_, SIGKILL);
+      ::usleep(5'000);
+    }
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return {code, read_text(out()), read_text(err())};
   }

@@ -2,6 +2,9 @@
 // instruction set's flags, and includes this file. No standard library function that might be emitted out of line is
 // used here: the linker could hand another file a copy built for instructions that the machine lacks.
 #include <cstdint>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #include "backend/cpu/kernels.h"
 
@@ -113,15 +116,16 @@ inline void unpack_32<4>(const uint8_t* in, uint8_t* out) {
 
 template <int Bits>
 void dequantize_bits(const AffineRow& row, float* out) {
-  for (int64_t start = 0; start < row.cols; start += 32) {  // a group holds whole runs of 32
-    const int64_t group = start / row.group_size;
+  const uint8_t* packed = row.codes;
+  for (int64_t group = 0; group < row.cols / row.group_size; ++group) {
     const float scale = scale_at(row.scales, row.scale_dtype, group);
     const float bias = scale_at(row.biases, row.scale_dtype, group);
-    alignas(32) uint8_t codes[32];
-    unpack_32<Bits>(row.codes + start * Bits / 8, codes);
-    for (int i = 0; i < 32; i += lanes) {
-      const U32 q = __builtin_convertvector(load_as<U8>(codes + i), U32);
-      store(out + start + i, to_float(q) * scale + bias);
+    for (int64_t run = 0; run < row.group_size; run += 32) {  // a group holds whole runs of 32
+      alignas(32) uint8_t codes[32];
+      unpack_32<Bits>(packed, codes);
+      for (int i = 0; i < 32; i += lanes) store(out + i, to_float(widen_bytes(load_as<U8>(codes + i))) * scale + bias);
+      packed += 4 * Bits;
+      out += 32;
     }
   }
 }

@@ -52,6 +52,18 @@ inline F32 max(F32 a, F32 b) { return a > b ? a : b; }
 inline F32 min(F32 a, F32 b) { return a < b ? a : b; }
 
 inline F32 widen_bf16(U16 bits) { return bit_cast<F32>(__builtin_convertvector(bits, U32) << 16); }
+// By name where there is one instruction: GCC does not find it behind __builtin_convertvector.
+inline U32 widen_bytes(U8 bytes) {
+#if defined(__AVX512F__)
+  // The masked form: GCC 12 believes that the plain one reads an uninitialised register.
+  return bit_cast<U32>(_mm512_maskz_cvtepu8_epi32(0xffff, bit_cast<__m128i>(bytes)));
+#elif defined(__AVX2__)
+  return bit_cast<U32>(_mm256_cvtepu8_epi32(_mm_set_epi64x(0, bit_cast<int64_t>(bytes))));
+#else
+  return __builtin_convertvector(__builtin_convertvector(bytes, U16), U32);
+#endif
+}
+
 inline F32 to_float(U32 codes) { return __builtin_convertvector(bit_cast<I32>(codes), F32); }
 
 // e^x for x in [-87, 88], clamped outside: 2^n times a polynomial on |r| <= ln2 / 2 (Cephes' minimax coefficients),

@@ -1,0 +1,16 @@
+// Checks of the seam's arguments that every backend shares.
+#pragma once
+
+#include <span>
+
+#include "backend/backend.h"
+
+namespace lily {
+
+// The context must be at least one token and at most the model's.
+Result<void> check_capacity(const ModelConfig& config, int64_t max_tokens);
+
+// Every id within the vocabulary, and room for all of them.
+Result<void> check_tokens(const ModelConfig& config, const State& state, std::span<const int32_t> tokens);
+
+}  // namespace lily

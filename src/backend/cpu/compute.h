@@ -1,0 +1,87 @@
+// Matrix products over threads: weights are dequantised panel by panel, just before they are used.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/kernels.h"
+#include "base/thread_pool.h"
+#include "model/weights.h"
+
+namespace lily::cpu {
+
+// Activations [tokens, cols] f32 that matrices are multiplied with. `planar` and `sums` are the same numbers as the
+// 4-bit GEMV wants them; they are there only while `prepared`.
+struct Activations {
+  int64_t tokens = 0;
+  int64_t cols = 0;
+  std::vector<float> data;    // [tokens, cols]
+  std::vector<float> planar;  // [tokens, cols]
+  std::vector<float> sums;    // [tokens, cols / 64]
+  bool prepared = false;
+
+  void resize(int64_t new_tokens, int64_t new_cols);
+  float* row(int64_t token) { return data.data() + token * cols; }
+  const float* row(int64_t token) const { return data.data() + token * cols; }
+};
+
+// out[token * stride + r] = (w x[token])[r], or += where `accumulate`.
+struct Product {
+  const WeightMatrix* w;
+  float* out;
+  int64_t stride;
+  bool accumulate = false;
+};
+
+// A run of rows of a product on one thread: rows [first, first + count) of w, for `n` rows of x
+// (x.row(tokens[i]), or x.row(i) where tokens is null), to out[i * stride + (r - first)].
+struct Block {
+  const WeightMatrix* w;
+  int64_t first, count;
+  const Activations* x;
+  const int32_t* tokens;
+  int64_t n;
+  float* out;
+  int64_t stride;
+};
+
+class Compute {
+ public:
+  Compute(const Kernels& kernels, int threads);
+
+  const Kernels& kernels() const { return kernels_; }
+  int threads() const { return pool_.threads(); }
+
+  template <class Body>
+  void parallel_for(int64_t count, const Body& body) {
+    pool_.parallel_for(count, body);
+  }
+
+  // Rows of one work item: enough to pay for claiming it, few enough for threads to end together.
+  static constexpr int64_t block_rows = 32;
+
+  // All products have the same input and run as one parallel loop.
+  void multiply(std::span<const Product> products, const Activations& x);
+  void multiply_block(const Block& block, int worker);
+
+  // Fills x.planar and x.sums, where the width allows.
+  void prepare(Activations& x);
+
+  // Scratch of one worker; the slots are independent, their contents last until the next call with the slot.
+  enum class Slot { panel, product, gate, up, scores };
+  static constexpr int slots = 5;
+  float* scratch(int worker, Slot slot, int64_t floats);
+
+  // One row of a matrix as float32.
+  void dequantize_row(const WeightMatrix& w, int64_t row, float* out) const;
+
+ private:
+  bool gemv_fits(const WeightMatrix& w, const Activations& x) const;
+
+  const Kernels& kernels_;
+  ThreadPool pool_;
+  std::vector<std::vector<float>> scratch_;  // [workers * slots]
+};
+
+}  // namespace lily::cpu

@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "backend/cpu/layers.h"
+
+namespace lily::cpu {
+namespace {
+
+template <class T>
+void grow(std::vector<T>& buffer, int64_t size) {
+  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
+}
+
+// The k largest of logits [experts] (ties go to the lower expert), and their softmax among themselves, which equals
+// the softmax over all experts renormalised.
+void choose_experts(const float* logits, int experts, int k, int32_t* choice, float* weight) {
+  std::vector<int32_t> order(experts);
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) {
+    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
+  });
+  float total = 0;
+  for (int i = 0; i < k; ++i) {
+    choice[i] = order[i];
+    total += weight[i] = std::exp(logits[order[i]] - logits[order[0]]);
+  }
+  for (int i = 0; i < k; ++i) weight[i] /= total;
+}
+
+}  // namespace
+
+void FeedForward::run(Compute& compute, const ModelConfig& config, const LayerWeights& w, const Activations& in,
+                      float* x) {
+  const int64_t tokens = in.tokens;
+  experts_.clear();
+  if (!config.is_moe()) {
+    shared_.resize(tokens, config.mlp_size);
+    experts_.push_back({w.mlp.gate, w.mlp.up, w.mlp.down, nullptr, nullptr, tokens, &shared_, 0});
+  } else {
+    grow(router_logits_, tokens * config.num_experts);
+    grow(shared_weight_, tokens);
+    const Product products[] = {{&w.moe.router, router_logits_.data(), config.num_experts},
+                                {&w.moe.shared_expert_gate, shared_weight_.data(), 1}};
+    compute.multiply(products, in);
+    route(compute, config, tokens);
+    shared_.resize(tokens, config.shared_expert_size);
+    routed_.resize(tokens * config.experts_per_token, config.expert_size);
+    const MlpWeights& s = w.moe.shared;
+    experts_.push_back({s.gate, s.up, s.down, nullptr, shared_weight_.data(), tokens, &shared_, 0});
+    group_by_expert(config, w.moe, tokens);
+  }
+  gate_and_up(compute, in);
+  down_and_combine(compute, config.hidden_size, x);
+}
+
+void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tokens) {
+  const int experts = config.num_experts, k = config.experts_per_token;
+  grow(choice_, tokens * k);
+  grow(choice_weight_, tokens * k);
+  compute.parallel_for(tokens, [&](int64_t t, int) {
+    choose_experts(&router_logits_[t * experts], experts, k, &choice_[t * k], &choice_weight_[t * k]);
+    shared_weight_[t] = 1.0f / (1.0f + std::exp(-shared_weight_[t]));
+  });
+}
+
+// Histogram, prefix sum, scatter: the tokens of each expert become one run of the lists.
+void FeedForward::group_by_expert(const ModelConfig& config, const MoeWeights& w, int64_t tokens) {
+  const int64_t k = config.experts_per_token, pairs = tokens * k;
+  std::vector<int64_t> end(config.num_experts + 1, 0);
+  for (int64_t i = 0; i < pairs; ++i) ++end[choice_[i] + 1];
+  std::partial_sum(end.begin(), end.end(), end.begin());  // end[e] is now the first row of expert e
+  token_list_.resize(pairs);
+  weight_list_.resize(pairs);
+  for (int64_t i = 0; i < pairs; ++i) {
+    const int64_t row = end[choice_[i]]++;
+    token_list_[row] = static_cast<int32_t>(i / k);
+    weight_list_[row] = choice_weight_[i];
+  }
+  int64_t first = 0;
+  for (int e = 0; e < config.num_experts; first = end[e++]) {
+    if (end[e] == first) continue;
+    experts_.push_back({w.gate[e], w.up[e], w.down[e], &token_list_[first], &weight_list_[first], end[e] - first,
+                        &routed_, first});
+  }
+}
+
+// silu(gate x) * up x for every expert and its tokens, one row block of an expert at a time.
+void FeedForward::gate_and_up(Compute& compute, const Activations& in) {
+  struct Item {
+    const Expert* expert;
+    int64_t first;
+  };
+  std::vector<Item> items;
+  for (const Expert& expert : experts_) {
+    for (int64_t r = 0; r < expert.gate.rows; r += Compute::block_rows) items.push_back({&expert, r});
+  }
+  compute.parallel_for(static_cast<int64_t>(items.size()), [&](int64_t i, int worker) {
+    const auto [e, first] = items[i];
+    const int64_t rows = std::min(Compute::block_rows, e->gate.rows - first);
+    float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
+    float* up = compute.scratch(worker, Compute::Slot::up, e->n * rows);
+    compute.multiply_block({&e->gate, first, rows, &in, e->tokens, e->n, gate, rows}, worker);
+    compute.multiply_block({&e->up, first, rows, &in, e->tokens, e->n, up, rows}, worker);
+    for (int64_t t = 0; t < e->n; ++t) {
+      compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows,
+                                      e->activation->row(e->first + t) + first);
+    }
+  });
+}
+
+// x += weight * down(activation). An item owns some columns of x, so experts can add to the same token without locks.
+void FeedForward::down_and_combine(Compute& compute, int64_t hidden, float* x) {
+  const bool few_rows = std::any_of(experts_.begin(), experts_.end(), [](const Expert& e) { return e.n <= 2; });
+  if (few_rows) {
+    compute.prepare(shared_);
+    if (experts_.size() > 1) compute.prepare(routed_);
+  }
+  const int64_t longest = std::max(routed_.tokens, shared_.tokens);
+  for (int64_t i = static_cast<int64_t>(row_list_.size()); i < longest; ++i) row_list_.push_back(static_cast<int32_t>(i));
+
+  const int64_t blocks = (hidden + Compute::block_rows - 1) / Compute::block_rows;
+  compute.parallel_for(blocks, [&](int64_t block, int worker) {
+    const int64_t first = block * Compute::block_rows, rows = std::min(Compute::block_rows, hidden - first);
+    for (const Expert& e : experts_) {
+      float* out = compute.scratch(worker, Compute::Slot::product, e.n * rows);
+      compute.multiply_block({&e.down, first, rows, e.activation, &row_list_[e.first], e.n, out, rows}, worker);
+      for (int64_t i = 0; i < e.n; ++i) {
+        const int64_t token = e.tokens ? e.tokens[i] : i;
+        compute.kernels().add_scaled(x + token * hidden + first, out + i * rows, e.weights ? e.weights[i] : 1.0f, rows);
+      }
+    }
+  });
+}
+
+}  // namespace lily::cpu

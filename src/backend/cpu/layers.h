@@ -1,0 +1,88 @@
+// The three blocks of a layer over a chunk of tokens. Each adds its result to the residual stream x [tokens, hidden].
+#pragma once
+
+#include <vector>
+
+#include "backend/cpu/compute.h"
+#include "backend/cpu/state.h"
+#include "model/config.h"
+
+namespace lily::cpu {
+
+// cos and sin of the angles of a chunk's positions: [tokens, rotary_dim / 2] each.
+struct RopeTable {
+  std::vector<float> cos, sin;
+
+  void fill(const ModelConfig& config, int64_t first_position, int64_t tokens);
+};
+
+// Grouped-query attention with per-head norms, RoPE and an output gate.
+class FullAttention {
+ public:
+  void run(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w, const Activations& in,
+           const RopeTable& rope, int64_t position, LayerState& state, float* x);
+
+ private:
+  void write_keys_and_queries(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w,
+                              const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state);
+  void attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens, LayerState& state);
+
+  std::vector<float> query_gate_;              // [tokens, heads, query | gate, head_dim]
+  std::vector<float> keys_, values_;           // [tokens, kv_heads, head_dim]
+  std::vector<float> queries_;                 // [tokens, heads, head_dim], turned and scaled
+  std::vector<float> sums_;                    // [segments, tokens, heads, head_dim]
+  std::vector<AttentionQuery> softmax_;        // [segments, tokens, heads]
+  Activations out_;                            // [tokens, heads * head_dim]
+};
+
+// Gated DeltaNet: short convolution, gated delta rule, gated norm.
+class LinearAttention {
+ public:
+  void run(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w, const Activations& in,
+           LayerState& state, float* x);
+
+ private:
+  void convolve_and_normalize(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
+                              int64_t tokens);
+
+  std::vector<float> conv_in_;       // [conv_kernel - 1 + tokens, conv_channels]
+  std::vector<float> qkv_;           // [tokens, conv_channels], after convolution, q and k normalised
+  std::vector<float> z_;             // [tokens, value heads, value_dim]
+  std::vector<float> decay_, beta_;  // [tokens, value heads]; first a and b
+  std::vector<float> read_;          // [tokens, value heads, value_dim]
+  Activations out_;                  // the same, normed and gated
+};
+
+// Experts grouped by token, the shared expert beside them; or the dense MLP.
+class FeedForward {
+ public:
+  void run(Compute& compute, const ModelConfig& config, const LayerWeights& w, const Activations& in, float* x);
+
+ private:
+  struct Expert {
+    WeightMatrix gate, up, down;
+    const int32_t* tokens;   // that chose it; null: all, in order
+    const float* weights;    // one for each of them; null: 1
+    int64_t n;
+    Activations* activation;  // rows [first, first + n) are this expert's
+    int64_t first;
+  };
+
+  void route(Compute& compute, const ModelConfig& config, int64_t tokens);
+  void group_by_expert(const ModelConfig& config, const MoeWeights& w, int64_t tokens);
+  void gate_and_up(Compute& compute, const Activations& in);
+  void down_and_combine(Compute& compute, int64_t hidden, float* x);
+
+  std::vector<float> router_logits_;   // [tokens, experts]
+  std::vector<float> shared_weight_;   // [tokens]
+  std::vector<int32_t> choice_;        // [tokens, k]: expert
+  std::vector<float> choice_weight_;   // [tokens, k]
+  std::vector<int32_t> token_list_;    // [tokens * k], grouped by expert
+  std::vector<float> weight_list_;     // [tokens * k], alike
+  std::vector<int32_t> row_list_;      // 0, 1, 2, ...
+  std::vector<Expert> experts_;        // those with tokens; the shared one first
+  Activations routed_;                 // [tokens * k, expert_size]: silu(gate) * up
+  Activations shared_;                 // [tokens, shared_expert_size]
+};
+
+}  // namespace lily::cpu

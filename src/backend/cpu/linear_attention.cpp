@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+
+#include "backend/cpu/layers.h"
+
+namespace lily::cpu {
+namespace {
+
+// Columns of a head's state that one work item updates: with 128 keys they fill half a first-level cache.
+constexpr int columns_per_item = 32;
+
+void grow(std::vector<float>& buffer, int64_t size) {
+  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
+}
+
+float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
+
+}  // namespace
+
+void LinearAttention::run(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
+                          const Activations& in, LayerState& state, float* x) {
+  const Kernels& kernels = compute.kernels();
+  const int64_t tokens = in.tokens, channels = config.conv_channels(), value_size = config.linear_value_size();
+  const int heads = config.linear_value_heads, dk = config.linear_key_dim, dv = config.linear_value_dim;
+  const int64_t history = (config.conv_kernel - 1) * channels;
+  grow(conv_in_, history + tokens * channels);
+  grow(qkv_, tokens * channels);
+  grow(z_, tokens * value_size);
+  grow(decay_, tokens * heads);
+  grow(beta_, tokens * heads);
+  grow(read_, tokens * value_size);
+
+  std::copy(state.conv.begin(), state.conv.end(), conv_in_.begin());
+  const Product inputs[] = {{&w.qkv, conv_in_.data() + history, channels},
+                            {&w.z, z_.data(), value_size},
+                            {&w.a, decay_.data(), heads},
+                            {&w.b, beta_.data(), heads}};
+  compute.multiply(inputs, in);
+  convolve_and_normalize(compute, config, w, tokens);
+  std::copy_n(conv_in_.begin() + tokens * channels, history, state.conv.begin());
+
+  const int heads_per_key = heads / config.linear_key_heads;
+  const int items_per_head = (dv + columns_per_item - 1) / columns_per_item;
+  compute.parallel_for(int64_t{heads} * items_per_head, [&](int64_t item, int) {
+    const int64_t head = item / items_per_head;
+    const int column = static_cast<int>(item % items_per_head) * columns_per_item;
+    const float* q = qkv_.data() + head / heads_per_key * dk;
+    kernels.delta_rule({.state = &state.recurrent[head * dk * dv],
+                        .q = q,
+                        .k = q + config.linear_key_size(),
+                        .v = qkv_.data() + 2 * config.linear_key_size() + head * dv,
+                        .decay = decay_.data() + head,
+                        .beta = beta_.data() + head,
+                        .out = read_.data() + head * dv,
+                        .stride = channels,
+                        .gate_stride = heads,
+                        .out_stride = value_size,
+                        .tokens = tokens,
+                        .key_dim = dk,
+                        .value_dim = dv},
+                       column, std::min(columns_per_item, dv - column));
+  });
+
+  out_.resize(tokens, value_size);
+  compute.parallel_for(tokens, [&](int64_t t, int) {
+    for (int h = 0; h < heads; ++h) {
+      float* out = out_.row(t) + h * dv;
+      const int64_t at = t * value_size + h * dv;
+      kernels.rms_norm(&read_[at], w.norm.data(), config.rms_norm_eps, dv, out);
+      kernels.silu_multiply(&z_[at], out, dv, out);
+    }
+  });
+  if (tokens == 1) compute.prepare(out_);
+  const Product output[] = {{&w.out, x, config.hidden_size, true}};
+  compute.multiply(output, out_);
+}
+
+void LinearAttention::convolve_and_normalize(Compute& compute, const ModelConfig& config,
+                                             const LinearAttentionWeights& w, int64_t tokens) {
+  const Kernels& kernels = compute.kernels();
+  const int64_t channels = config.conv_channels();
+  const int heads = config.linear_value_heads, dk = config.linear_key_dim;
+  const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
+  compute.parallel_for(tokens, [&](int64_t t, int) {
+    float* row = &qkv_[t * channels];
+    kernels.convolve(w.conv.data(), &conv_in_[t * channels], channels, config.conv_kernel, channels, row);
+    for (int h = 0; h < 2 * config.linear_key_heads; ++h) {  // queries, then keys
+      float* head = row + h * dk;
+      const float scale = h < config.linear_key_heads ? query_scale : 1.0f;
+      const float inverse = scale / std::sqrt(kernels.dot(head, head, dk) + 1e-6f);
+      for (int i = 0; i < dk; ++i) head[i] *= inverse;
+    }
+    for (int h = 0; h < heads; ++h) {
+      float& decay = decay_[t * heads + h];
+      float& beta = beta_[t * heads + h];
+      decay = std::exp(-std::exp(w.a_log[h]) * softplus(decay + w.dt_bias[h]));
+      beta = 1.0f / (1.0f + std::exp(-beta));
+    }
+  });
+}
+
+}  // namespace lily::cpu

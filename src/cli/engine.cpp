@@ -1,0 +1,68 @@
+#include "cli/engine.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/model_dir.h"
+#include "model/accounting.h"
+#include "model/tensor_names.h"
+#include "runtime/generation_config.h"
+
+namespace lily::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "loading NAME" on the terminal for as long as it takes.
+class LoadingLine {
+ public:
+  explicit LoadingLine(const std::string& name) : shown_(::isatty(STDERR_FILENO) == 1) {
+    if (shown_) std::fprintf(stderr, "loading %s ...", name.c_str());
+  }
+  ~LoadingLine() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  LoadingLine(const LoadingLine&) = delete;
+  LoadingLine& operator=(const LoadingLine&) = delete;
+
+ private:
+  bool shown_;
+};
+
+std::string name_of_directory(const std::string& directory) {
+  std::error_code failed;
+  const fs::path path = fs::weakly_canonical(directory, failed);
+  return failed || path.filename().empty() ? directory : path.filename().string();
+}
+
+int64_t count_parameters(const Checkpoint& checkpoint) {
+  int64_t count = 0;
+  for (const auto& [part, size] : sizes_by_part(checkpoint.tensors(), checkpoint.config())) {
+    if (!is_skipped(part)) count += size.parameters;
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need) {
+  LILY_TRY(const std::string directory, find_model(options.model));
+  Engine engine;
+  engine.name = name_of_directory(directory);
+  const LoadingLine line(engine.name);
+  LILY_TRY(Checkpoint checkpoint, Checkpoint::open(directory));
+  engine.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
+  engine.parameters = count_parameters(*engine.checkpoint);
+  LILY_TRY(engine.sampling, load_generation_config(directory));
+  const std::string tokenizer_path = directory + "/tokenizer.json";
+  if (need == NeedTokenizer::yes || (need == NeedTokenizer::if_present && fs::exists(tokenizer_path))) {
+    LILY_TRY(Tokenizer tokenizer, Tokenizer::load(tokenizer_path));
+    engine.tokenizer = std::move(tokenizer);
+  }
+  LILY_TRY(engine.backend, Backend::load(options.backend, engine.checkpoint, {.threads = options.threads}));
+  return engine;
+}
+
+}  // namespace lily::cli

@@ -1,0 +1,72 @@
+#include "cli/options.h"
+
+#include <charconv>
+#include <random>
+
+#include "base/mapped_file.h"
+
+namespace lily::cli {
+
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("-m,--model", options.model, "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
+      ->type_name("DIR");
+  app.add_option("--backend", options.backend, "What computes: auto, cpu or reference")->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads; 0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_option("--context", options.context, "Tokens that a conversation may hold; 0: the model's limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+}
+
+void add_sampling_options(CLI::App& app, SamplingOptions& options) {
+  const char* group = "Sampling (unset: the model's generation_config.json)";
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    app.add_option(name, value, what)->group(group);
+  };
+  add("--temperature", options.temperature, "0: always the likeliest token");
+  add("--top-k", options.top_k, "Only the k likeliest tokens; 0: all");
+  add("--top-p", options.top_p, "Only the likeliest tokens that together reach this probability");
+  add("--min-p", options.min_p, "Only tokens with at least this fraction of the likeliest's probability");
+  add("--repetition-penalty", options.repetition_penalty, "Divides the logits of tokens in the reply; 1: none");
+  add("--presence-penalty", options.presence_penalty, "Taken from the logits of tokens in the reply");
+  add("--frequency-penalty", options.frequency_penalty, "The same, once for every occurrence");
+  add("--seed", options.seed, "Same seed, same text");
+}
+
+Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingParams& defaults) {
+  SamplingParams params = defaults;
+  params.temperature = options.temperature.value_or(defaults.temperature);
+  params.top_k = options.top_k.value_or(defaults.top_k);
+  params.top_p = options.top_p.value_or(defaults.top_p);
+  params.min_p = options.min_p.value_or(defaults.min_p);
+  params.repetition_penalty = options.repetition_penalty.value_or(defaults.repetition_penalty);
+  params.presence_penalty = options.presence_penalty.value_or(defaults.presence_penalty);
+  params.frequency_penalty = options.frequency_penalty.value_or(defaults.frequency_penalty);
+  params.seed = options.seed ? *options.seed : std::random_device{}();
+  LILY_CHECK(check(params));
+  return params;
+}
+
+Result<std::vector<int32_t>> read_token_file(const std::string& path) {
+  LILY_TRY(const std::string text, read_file(path));
+  constexpr const char* space = " \t\r\n\f\v";
+  std::vector<int32_t> ids;
+  for (size_t at = text.find_first_not_of(space); at != text.npos; at = text.find_first_not_of(space, at)) {
+    const size_t end = std::min(text.find_first_of(space, at), text.size());
+    const char* last = text.data() + end;
+    int32_t id = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, last, id);
+    if (error != std::errc{} || stop != last || id < 0) {
+      return Error{.where = path + ": token " + std::to_string(ids.size()),
+                   .what = "bad id",
+                   .expected = "a decimal number",
+                   .got = text.substr(at, std::min<size_t>(end - at, 40))};
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  if (ids.empty()) return Error{.where = path, .what = "no token ids in it"};
+  return ids;
+}
+
+}  // namespace lily::cli

@@ -1,0 +1,37 @@
+// Options that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/sampler.h"
+
+namespace lily::cli {
+
+struct ModelOptions {
+  std::string model;  // -m; empty: see find_model
+  std::string backend = "auto";
+  int threads = 0;
+  int64_t context = 0;  // 0: the model's
+  int64_t chunk = 512;
+};
+void add_model_options(CLI::App& app, ModelOptions& options);
+
+struct SamplingOptions {
+  std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;
+  std::optional<int> top_k;
+  std::optional<uint64_t> seed;
+};
+void add_sampling_options(CLI::App& app, SamplingOptions& options);
+
+// What was given, else the model's own; a random seed where none was given.
+Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingParams& defaults);
+
+// Whitespace-separated decimal ids.
+Result<std::vector<int32_t>> read_token_file(const std::string& path);
+
+}  // namespace lily::cli

@@ -1,0 +1,301 @@
+// One case table for the CPU's kernels: every kernel on every instruction set that this machine has, against scalar
+// double arithmetic.
+//
+// Tolerance of a sum of n float32 products: each partial sum rounds by at most 2^-24 of the sum of magnitudes, and
+// lanes keep the chains short, so |error| <= 8 * 2^-24 * sum |a_i b_i| holds with room for n up to some thousands.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "backend/cpu/kernels.h"
+#include "model/weights.h"
+
+namespace lily::cpu {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr double sum_error = 8 * 0x1p-24;
+constexpr float poison = 12345.0f;
+
+class KernelTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    kernels_ = select_kernels(GetParam());
+    ASSERT_NE(kernels_, nullptr);
+    ASSERT_STREQ(kernels_->isa, GetParam());
+  }
+
+  Floats random(size_t n, float scale = 1.0f) {
+    std::normal_distribution<float> normal(0.0f, scale);
+    Floats values(n);
+    for (float& v : values) v = normal(generator_);
+    return values;
+  }
+
+  const Kernels* kernels_ = nullptr;
+  std::mt19937 generator_{7};
+};
+
+struct Sum {
+  double value = 0, magnitude = 0;
+  void add(double x) {
+    value += x;
+    magnitude += std::abs(x);
+  }
+};
+
+Sum exact_dot(const float* a, const float* b, int64_t n) {
+  Sum sum;
+  for (int64_t i = 0; i < n; ++i) sum.add(double{a[i]} * b[i]);
+  return sum;
+}
+
+TEST_P(KernelTest, DotAndElementwise) {
+  for (const int64_t n : {1, 3, 4, 7, 16, 31, 64, 128, 257}) {
+    const Floats a = random(n), b = random(n);
+    const Sum want = exact_dot(a.data(), b.data(), n);
+    EXPECT_NEAR(kernels_->dot(a.data(), b.data(), n), want.value, sum_error * want.magnitude) << n;
+
+    Floats x(a), y(a), z(n + 1, poison), w(n + 1, poison), s(b);
+    kernels_->add(x.data(), b.data(), n);
+    kernels_->add_scaled(y.data(), b.data(), 0.5f, n);
+    kernels_->silu_multiply(a.data(), b.data(), n, z.data());
+    kernels_->rms_norm(a.data(), b.data(), 1e-6f, n, w.data());
+    kernels_->sigmoid_multiply(a.data(), n, s.data());
+    const double rms = std::sqrt(exact_dot(a.data(), a.data(), n).value / n + 1e-6);
+    for (int64_t i = 0; i < n; ++i) {
+      const double sigmoid = 1 / (1 + std::exp(-double{a[i]}));
+      EXPECT_FLOAT_EQ(x[i], a[i] + b[i]);
+      EXPECT_NEAR(y[i], a[i] + 0.5 * b[i], 1e-6);
+      EXPECT_NEAR(z[i], a[i] * sigmoid * b[i], 1e-6 + 1e-6 * std::abs(a[i] * b[i]));
+      EXPECT_NEAR(s[i], b[i] * sigmoid, 1e-6 + 1e-6 * std::abs(b[i]));
+      EXPECT_NEAR(w[i], a[i] / rms * b[i], 1e-6 + 2e-6 * std::abs(a[i] / rms * b[i]));
+    }
+    EXPECT_EQ(z[n], poison) << "wrote past the end";
+    EXPECT_EQ(w[n], poison) << "wrote past the end";
+  }
+}
+
+TEST_P(KernelTest, SiluOfExtremeInputs) {
+  const Floats gate = {-1e30f, -200, -88, -20, 0, 20, 88, 200, 1e30f}, one(gate.size(), 1.0f);
+  Floats out(gate.size());
+  kernels_->silu_multiply(gate.data(), one.data(), static_cast<int64_t>(gate.size()), out.data());
+  for (size_t i = 0; i < gate.size(); ++i) {
+    EXPECT_NEAR(out[i], gate[i] > 0 ? gate[i] : 0, std::abs(gate[i]) > 80 ? 1e-6 * std::abs(gate[i]) : 1e-6) << gate[i];
+  }
+}
+
+TEST_P(KernelTest, MatmulTile) {
+  for (const int64_t cols : {1, 5, 32, 64, 100, 512}) {
+    for (const int64_t rows : {1, 2, 3, 4, 7, 32}) {
+      for (int64_t tokens = 1; tokens <= kernels_->tile_tokens; ++tokens) {
+        const Floats w = random(rows * cols), x = random(tokens * cols);
+        Floats out(tokens * (rows + 1), poison);
+        std::vector<const float*> in;
+        std::vector<float*> to;
+        for (int64_t t = 0; t < tokens; ++t) {
+          in.push_back(&x[t * cols]);
+          to.push_back(&out[t * (rows + 1)]);
+        }
+        kernels_->matmul_tile(w.data(), rows, cols, in.data(), tokens, to.data());
+        for (int64_t t = 0; t < tokens; ++t) {
+          for (int64_t r = 0; r < rows; ++r) {
+            const Sum want = exact_dot(&w[r * cols], &x[t * cols], cols);
+            ASSERT_NEAR(to[t][r], want.value, sum_error * want.magnitude) << rows << "x" << cols << " token " << t;
+          }
+          ASSERT_EQ(to[t][rows], poison) << "wrote past the rows";
+        }
+      }
+    }
+  }
+}
+
+// A random affine-quantised matrix of any kind, with scales of both signs.
+struct QuantizedCase {
+  WeightMatrix matrix;
+  std::vector<std::byte> codes, scales, biases;
+};
+
+QuantizedCase quantized(int64_t rows, int64_t cols, int bits, int group, DType scale_dtype, std::mt19937& generator) {
+  QuantizedCase c;
+  c.matrix = {.rows = rows, .cols = cols, .dtype = DType::u32, .bits = bits, .group_size = group, .scale_dtype = scale_dtype};
+  c.codes.resize(rows * c.matrix.row_bytes() + 4);
+  for (std::byte& b : c.codes) b = static_cast<std::byte>(generator());
+  const int64_t count = rows * cols / group;
+  for (std::vector<std::byte>* values : {&c.scales, &c.biases}) {
+    values->resize(count * size_of(scale_dtype));
+    std::normal_distribution<float> normal(0.0f, 0.1f);
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = normal(generator);
+      if (scale_dtype == DType::f32) {
+        reinterpret_cast<float*>(values->data())[i] = value;
+      } else if (scale_dtype == DType::bf16) {
+        reinterpret_cast<uint16_t*>(values->data())[i] = float_to_bf16(value);
+      } else {  // f16: sign, exponents 2^-7 .. 2^-4, random fraction
+        reinterpret_cast<uint16_t*>(values->data())[i] = (generator() & 0x8fff) | 0x2000;
+      }
+    }
+  }
+  c.matrix.data = c.codes.data();
+  c.matrix.scales = c.scales.data();
+  c.matrix.biases = c.biases.data();
+  return c;
+}
+
+TEST_P(KernelTest, DequantizeRow) {
+  for (const int bits : {2, 3, 4, 5, 6, 8}) {
+    for (const int group : {32, 64, 128}) {
+      for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
+        const int64_t cols = 3 * 128;
+        const QuantizedCase c = quantized(2, cols, bits, group, dtype, generator_);
+        Floats want(cols), got(cols + 1, poison);
+        c.matrix.dequantize_row(1, want.data());
+        kernels_->dequantize_row(
+            {.codes = reinterpret_cast<const uint8_t*>(c.codes.data() + c.matrix.row_bytes()),
+             .scales = c.scales.data() + c.matrix.scale_row_bytes(),
+             .biases = c.biases.data() + c.matrix.scale_row_bytes(),
+             .scale_dtype = dtype,
+             .bits = bits,
+             .group_size = group,
+             .cols = cols},
+            got.data());
+        for (int64_t i = 0; i < cols; ++i) {
+          ASSERT_NEAR(got[i], want[i], 1e-6 + 1e-6 * std::abs(want[i])) << bits << " bits, group " << group << ", " << i;
+        }
+        ASSERT_EQ(got[cols], poison);
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, Widen) {
+  for (const int64_t n : {1, 16, 37}) {
+    std::vector<uint16_t> in(n);
+    for (uint16_t& v : in) v = generator_() & 0xbfff;  // finite in both formats
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      Floats out(n + 1, poison);
+      kernels_->widen(in.data(), dtype, n, out.data());
+      for (int64_t i = 0; i < n; ++i) EXPECT_EQ(out[i], load_as_float(in.data(), dtype, i));
+      EXPECT_EQ(out[n], poison);
+    }
+  }
+}
+
+TEST_P(KernelTest, GemvQ4) {
+  for (const int64_t cols : {128, 512, 2048, 4096}) {
+    if (cols % (8 * kernels_->lanes) != 0) continue;
+    const int64_t rows = 5;
+    const QuantizedCase c = quantized(rows, cols, 4, 64, DType::bf16, generator_);
+    const Floats x = random(cols);
+    Floats planar(cols), sums(cols / 64), out(rows + 1, poison), w(cols);
+    kernels_->prepare_q4(x.data(), cols, planar.data(), sums.data());
+    kernels_->gemv_q4({.codes = reinterpret_cast<const uint32_t*>(c.codes.data()),
+                       .scales = reinterpret_cast<const uint16_t*>(c.scales.data()),
+                       .biases = reinterpret_cast<const uint16_t*>(c.biases.data()),
+                       .rows = rows,
+                       .cols = cols},
+                      planar.data(), sums.data(), out.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      c.matrix.dequantize_row(r, w.data());
+      const Sum want = exact_dot(w.data(), x.data(), cols);
+      // Codes and biases are summed apart, so the terms are larger than those of the dequantised product.
+      EXPECT_NEAR(out[r], want.value, 4 * sum_error * want.magnitude) << "row " << r << " of " << cols;
+    }
+    EXPECT_EQ(out[rows], poison);
+  }
+}
+
+TEST_P(KernelTest, Convolve) {
+  for (const int64_t channels : {1, 16, 37}) {
+    for (const int taps : {2, 4}) {
+      const int64_t stride = channels + 3;
+      const Floats w = random(taps * channels), in = random(taps * stride);
+      Floats out(channels + 1, poison);
+      kernels_->convolve(w.data(), in.data(), stride, taps, channels, out.data());
+      for (int64_t c = 0; c < channels; ++c) {
+        double sum = 0;
+        for (int j = 0; j < taps; ++j) sum += double{w[j * channels + c]} * in[j * stride + c];
+        EXPECT_NEAR(out[c], sum / (1 + std::exp(-sum)), 2e-6 * (1 + std::abs(sum)));
+      }
+      EXPECT_EQ(out[channels], poison);
+    }
+  }
+}
+
+TEST_P(KernelTest, DeltaRule) {
+  for (const auto& [dk, dv] : {std::pair{128, 128}, {16, 48}, {5, 7}}) {
+    const int64_t tokens = 9, heads = 2;
+    Floats q = random(tokens * dk, 0.1f), k = random(tokens * dk, 0.1f), v = random(tokens * dk + tokens * dv);
+    const int64_t stride = std::max(dk, dv);
+    q.resize(tokens * stride), k.resize(tokens * stride), v.resize(tokens * stride);
+    Floats decay(tokens * heads, 0.9f), beta(tokens * heads, 0.7f), out(tokens * dv);
+    const Floats start = random(dk * dv);
+    Floats state = start;
+    for (int column = 0; column < dv; column += 32) {
+      kernels_->delta_rule({.state = state.data(), .q = q.data(), .k = k.data(), .v = v.data(), .decay = decay.data(),
+                            .beta = beta.data(), .out = out.data(), .stride = stride, .gate_stride = heads,
+                            .out_stride = dv, .tokens = tokens, .key_dim = dk, .value_dim = dv},
+                           column, std::min(32, dv - column));
+    }
+    std::vector<double> s(start.begin(), start.end());
+    for (int64_t t = 0; t < tokens; ++t) {
+      for (int j = 0; j < dv; ++j) {
+        double recalled = 0, read = 0;
+        for (int i = 0; i < dk; ++i) recalled += (s[i * dv + j] *= 0.9f) * k[t * stride + i];
+        for (int i = 0; i < dk; ++i) {
+          s[i * dv + j] += k[t * stride + i] * 0.7f * (v[t * stride + j] - recalled);
+          read += s[i * dv + j] * q[t * stride + i];
+        }
+        ASSERT_NEAR(out[t * dv + j], read, 1e-5) << dk << "x" << dv << " token " << t << " column " << j;
+      }
+    }
+    for (int i = 0; i < dk * dv; ++i) ASSERT_NEAR(state[i], s[i], 1e-5);
+  }
+}
+
+TEST_P(KernelTest, Attend) {
+  const int dim = 64;
+  for (const int64_t num_queries : {1, 3, 8, 19}) {
+    const int64_t total_keys = 70;
+    const Floats keys = random(total_keys * dim), values = random(total_keys * dim), q = random(num_queries * dim, 0.3f);
+    Floats sums(num_queries * dim, 0.0f);
+    std::vector<AttentionQuery> queries;
+    for (int64_t i = 0; i < num_queries; ++i) queries.push_back({&q[i * dim], &sums[i * dim], -INFINITY, 0, 0});
+    const auto visible = [&](int64_t i) { return 1 + (i * 13 + 40) % total_keys; };
+    for (int64_t first = 0; first < total_keys; first += 32) {  // blocks of 32, 32, 6
+      const int64_t count = std::min<int64_t>(32, total_keys - first);
+      for (int64_t i = 0; i < num_queries; ++i) queries[i].visible = visible(i) - first;
+      Floats scores(num_queries * count);
+      kernels_->attend(&keys[first * dim], &values[first * dim], count, dim, queries.data(), num_queries, scores.data());
+    }
+    for (int64_t i = 0; i < num_queries; ++i) {
+      std::vector<double> want(dim);
+      double total = 0;
+      for (int64_t key = 0; key < visible(i); ++key) {
+        const double p = std::exp(exact_dot(&q[i * dim], &keys[key * dim], dim).value);
+        total += p;
+        for (int d = 0; d < dim; ++d) want[d] += p * values[key * dim + d];
+      }
+      for (int d = 0; d < dim; ++d) ASSERT_NEAR(sums[i * dim + d] / queries[i].total, want[d] / total, 2e-6) << i;
+    }
+  }
+}
+
+std::vector<const char*> sets_of_this_machine() {
+  std::vector<const char*> sets;
+  for (const char* isa : {"avx512", "avx2", "neon", "portable"}) {
+    if (select_kernels(isa)) sets.push_back(isa);
+  }
+  return sets;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelTest, testing::ValuesIn(sets_of_this_machine()),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(SelectKernels, UnknownNameGivesNone) { EXPECT_EQ(select_kernels("sse9"), nullptr); }
+
+}  // namespace
+}  // namespace lily::cpu
