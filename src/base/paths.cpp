@@ -24,8 +24,6 @@ std::string data_directory() {
   return home_directory() + "/.local/share/lily";
 }
 
-std::string last_model_file() {
-  return data_directory() + "/last_model";
-}
+std::string last_model_file() { return data_directory() + "/last_model"; }
 
 }  // namespace lily

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +14,7 @@
 #include "base/mapped_file.h"
 #include "base/paths.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "hub/words.h"
 
@@ -31,18 +32,6 @@ struct Options {
   double retry_wait = 1;  // seconds
 };
 
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // the handler below sets it
-
-// The first Ctrl-C ends the pull in good order, a second one ends the program.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // a server that hangs up while libcurl writes
-}
-
 // A bar on a terminal; elsewhere a plain line about every tenth.
 class Display {
  public:
@@ -56,8 +45,7 @@ class Display {
     const bool checking = progress.phase == hub::Progress::Phase::checking;
     if (!phase_ || *phase_ != progress.phase) start(progress);
     if (terminal_) {
-      bar_->set_label(
-          fmt::format("{} {}/{}", checking ? "checking" : name_, progress.files_done, progress.files));
+      bar_->set_label(fmt::format("{} {}/{}", checking ? "checking" : name_, progress.files_done, progress.files));
       bar_->update(progress.done);
     } else if (!checking) {
       print_tenth(progress);
@@ -104,10 +92,9 @@ Result<hub::Repository> repository_of(const std::string& text) {
   std::error_code failed;
   const bool path = text.starts_with('.') || text.starts_with('/') || text.starts_with('~');
   if (path || fs::exists(fs::path(text) / "config.json", failed)) {
-    return Error{
-        .where = text,
-        .what = "is a path on this machine, so there is nothing to pull; `lily chat -m " + text + "` uses it",
-        .expected = "a Hugging Face repository, such as mlx-community/Qwen3.6-35B-A3B-4bit"};
+    return Error{.where = text,
+                 .what = "is a path on this machine, so there is nothing to pull; `lily chat -m " + text + "` uses it",
+                 .expected = "a Hugging Face repository, such as mlx-community/Qwen3.6-35B-A3B-4bit"};
   }
   return hub::parse_repository(text);
 }
@@ -115,10 +102,8 @@ Result<hub::Repository> repository_of(const std::string& text) {
 std::string describe(const Pulled& pulled) {
   const std::string version = "version " + pulled.commit.substr(0, 8);
   switch (pulled.how) {
-    case Pulled::How::downloaded:
-      return version + " is here and verified";
-    case Pulled::How::up_to_date:
-      return version + " is already here and up to date";
+    case Pulled::How::downloaded: return version + " is here and verified";
+    case Pulled::How::up_to_date: return version + " is already here and up to date";
     case Pulled::How::in_cache:
       return version + " is in the Hugging Face cache and is used there; nothing was downloaded";
     case Pulled::How::out_of_date:
@@ -143,39 +128,35 @@ Result<void> run_pull(Options& options) {
   };
   options.pull.network.stall_limit = milliseconds(options.timeout);
   options.pull.network.retry_wait = milliseconds(options.retry_wait);
-  stop_on_signals();
+  std::signal(SIGPIPE, SIG_IGN);  // a server may hang up while libcurl writes
+  const Interrupt interrupt(Interrupt::Catch::once);
   Display display(options.pull.repository.name);
   const hub::Observer observer{.progress = [&](const hub::Progress& progress) { display.show(progress); },
                                .note = [&](const std::string& text) { display.note(text); }};
-  const Result<Pulled> pulled = hub::pull(options.pull, interrupted, observer);
+  const Result<Pulled> pulled = hub::pull(options.pull, *interrupt.flag(), observer);
   display.end();
   if (!pulled) return pulled.error();
   LILY_CHECK(remember(pulled->directory));
-  fmt::print("{}: {}.\n`lily chat` uses {}\n", options.pull.repository.id(), describe(*pulled),
-             pulled->directory);
+  fmt::print("{}: {}.\n`lily chat` uses {}\n", options.pull.repository.id(), describe(*pulled), pulled->directory);
   return {};
 }
 
 }  // namespace
 
 Command pull_command(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("pull", "Download a model from Hugging Face, for `lily chat` and the others");
+  CLI::App* command = app.add_subcommand("pull", "Download a model from Hugging Face, for `lily chat` and the others");
   auto options = std::make_shared<Options>();
-  command->add_option("repository", options->repository, "ORGANISATION/NAME[@REVISION]")
-      ->capture_default_str();
+  command->add_option("repository", options->repository, "ORGANISATION/NAME[@REVISION]")->capture_default_str();
   command->add_option("--dir", options->pull.directory, "Destination (default: in Lily's data directory)");
   command->add_flag("--verify", options->pull.verify, "Check the checksums of files that are already here");
-  command->add_flag("--update", options->pull.update,
-                    "Replace files here that differ from the published ones");
+  command->add_flag("--update", options->pull.update, "Replace files here that differ from the published ones");
   command->add_option("--timeout", options->timeout, "Seconds without data before a connection is given up")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--retries", options->pull.network.retries, "Failures in a row before giving up")
       ->capture_default_str()
       ->check(CLI::Range(0, 1000));
-  command
-      ->add_option("--retry-wait", options->retry_wait, "Seconds before the first retry; doubled each time")
+  command->add_option("--retry-wait", options->retry_wait, "Seconds before the first retry; doubled each time")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 600.0));
   return {command, [options] {

@@ -40,8 +40,6 @@ class Activity {
   const Note on_note_;
 };
 
-inline Error interruption() {
-  return {.what = "interrupted", .exit_code = 130};
-}
+inline Error interruption() { return {.what = "interrupted", .exit_code = 130}; }
 
 }  // namespace lily::hub

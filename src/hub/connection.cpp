@@ -37,14 +37,11 @@ bool is_this_machine(const std::string& address) {
   return host == "127.0.0.1" || host == "localhost" || host == "[::1]";
 }
 
-double seconds(milliseconds time) {
-  return static_cast<double>(time.count()) / 1000;
-}
+double seconds(milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
 Attempt failure(Verdict verdict, std::string what, std::string expected = "", std::string got = "") {
-  return {
-      verdict,
-      Error{.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .exit_code = 1}};
+  return {verdict,
+          Error{.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .exit_code = 1}};
 }
 
 // Faults that another attempt cannot mend.
@@ -55,10 +52,8 @@ bool is_hopeless(CURLcode code) {
     case CURLE_TOO_MANY_REDIRECTS:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_OUT_OF_MEMORY:
-      return true;
-    default:
-      return false;
+    case CURLE_OUT_OF_MEMORY: return true;
+    default: return false;
   }
 }
 
@@ -152,8 +147,7 @@ void Connection::prepare(Exchange& exchange, const std::string& url, int64_t off
 
 Attempt Connection::get(const std::string& url, int64_t offset, const BodySink& sink) {
   if (!handle_) return failure(Verdict::never, "libcurl does not start");
-  Exchange exchange{
-      .handle = handle_.get(), .sink = sink, .activity = activity_, .stall_limit = options_.stall_limit};
+  Exchange exchange{.handle = handle_.get(), .sink = sink, .activity = activity_, .stall_limit = options_.stall_limit};
   prepare(exchange, url, offset);
   const CURLcode code = curl_easy_perform(handle_.get());
   Attempt attempt = judge(code, exchange);
@@ -191,8 +185,7 @@ Attempt Connection::judge_status(long status) const {
   }
   if (status == 401 || status == 403) return {Verdict::never, access_error(status)};
   if (status != 404) return failure(Verdict::never, fmt::format("the server answers {}", status));
-  Error error{.what = "not found on " + options_.endpoint,
-              .expected = "an ORGANISATION/NAME that exists there"};
+  Error error{.what = "not found on " + options_.endpoint, .expected = "an ORGANISATION/NAME that exists there"};
   if (header("X-Error-Code") == "RevisionNotFound") {
     error = {.what = "no such revision", .expected = "a branch, tag or commit of that repository"};
   }
@@ -204,8 +197,7 @@ Error Connection::access_error(long status) const {
   const std::string got = fmt::format("{}{}{}", status, said.empty() ? "" : " ", said);
   if (header("X-Error-Code") == "GatedRepo") {
     return {.what = "this repository is gated",
-            .expected = "its terms accepted on " + options_.endpoint +
-                        ", and HF_TOKEN set to a token of that account",
+            .expected = "its terms accepted on " + options_.endpoint + ", and HF_TOKEN set to a token of that account",
             .got = got};
   }
   if (headers_) {
@@ -236,8 +228,7 @@ milliseconds Connection::asked_wait() const {
 }
 
 milliseconds Connection::backoff(int failures) {
-  const milliseconds full =
-      std::min(longest_backoff, options_.retry_wait * (int64_t{1} << std::min(failures - 1, 10)));
+  const milliseconds full = std::min(longest_backoff, options_.retry_wait * (int64_t{1} << std::min(failures - 1, 10)));
   // Chance spreads the clients that one outage has put in step.
   return milliseconds(std::uniform_int_distribution<int64_t>(full.count() / 2, full.count())(random_));
 }

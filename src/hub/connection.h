@@ -22,10 +22,9 @@ namespace lily::hub {
 struct NetworkOptions {
   std::string endpoint;
   Token token;
-  int retries = 8;                             // in a row, without progress
-  std::chrono::milliseconds retry_wait{1000};  // before the first retry, doubled before each further one
-  std::chrono::milliseconds stall_limit{
-      30000};  // a connection that brings (almost) nothing for so long is dropped
+  int retries = 8;                               // in a row, without progress
+  std::chrono::milliseconds retry_wait{1000};    // before the first retry, doubled before each further one
+  std::chrono::milliseconds stall_limit{30000};  // a connection that brings (almost) nothing for so long is dropped
 };
 
 // How one GET ended.

@@ -12,9 +12,8 @@
 namespace lily::hub {
 
 Hasher::Hasher(Digest::Kind kind, int64_t size) : kind_(kind), context_(EVP_MD_CTX_new()) {
-  good_ =
-      context_ && EVP_DigestInit_ex(context_.get(), kind == Digest::Kind::sha256 ? EVP_sha256() : EVP_sha1(),
-                                    nullptr) == 1;
+  good_ = context_ &&
+          EVP_DigestInit_ex(context_.get(), kind == Digest::Kind::sha256 ? EVP_sha256() : EVP_sha1(), nullptr) == 1;
   if (kind == Digest::Kind::git_blob) {
     const std::string header = fmt::format("blob {}", size);
     update(std::as_bytes(std::span(header.c_str(), header.size() + 1)));  // the closing zero is part of it

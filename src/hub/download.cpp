@@ -17,9 +17,8 @@ namespace {
 using Verdict = Attempt::Verdict;
 
 Attempt wrong_reply(std::string what, std::string expected, std::string got) {
-  return {
-      Verdict::again,
-      Error{.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .exit_code = 1}};
+  return {Verdict::again,
+          Error{.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .exit_code = 1}};
 }
 
 // "bytes 100-199/200" as {100, 200}; {-1, -1} where it is anything else. An unknown total (*) is -1.
@@ -27,8 +26,7 @@ std::pair<int64_t, int64_t> parse_content_range(std::string_view text) {
   constexpr std::string_view unit = "bytes ";
   const size_t dash = text.find('-');
   const size_t slash = text.find('/');
-  if (!text.starts_with(unit) || dash == std::string_view::npos || slash == std::string_view::npos)
-    return {-1, -1};
+  if (!text.starts_with(unit) || dash == std::string_view::npos || slash == std::string_view::npos) return {-1, -1};
   int64_t start = -1;
   int64_t total = -1;
   std::from_chars(text.data() + unit.size(), text.data() + dash, start);
@@ -41,8 +39,8 @@ std::optional<Attempt> check_head(const ReplyHead& head, int64_t start, int64_t 
   if (head.status == 206) {
     const auto [from, total] = parse_content_range(head.content_range);
     if (from != start || (total >= 0 && total != size)) {
-      return wrong_reply("the server sends another range",
-                         fmt::format("bytes {}-{}/{}", start, size - 1, size), head.content_range);
+      return wrong_reply("the server sends another range", fmt::format("bytes {}-{}/{}", start, size - 1, size),
+                         head.content_range);
     }
   } else if (head.length >= 0 && head.length != size) {
     return wrong_reply("the server sends another size than it lists", fmt::format("{} bytes", size),
@@ -52,8 +50,7 @@ std::optional<Attempt> check_head(const ReplyHead& head, int64_t start, int64_t 
 }
 
 // One GET of what is missing.
-Attempt get_rest(Connection& connection, const std::string& url, const RemoteFile& file,
-                 PartialFile& partial) {
+Attempt get_rest(Connection& connection, const std::string& url, const RemoteFile& file, PartialFile& partial) {
   const int64_t start = partial.size();
   int64_t to_skip = -1;
   Attempt attempt = connection.get(url, start, [&](const ReplyHead& head, std::span<const std::byte> bytes) {
@@ -75,8 +72,8 @@ Attempt get_rest(Connection& connection, const std::string& url, const RemoteFil
     return std::optional<Attempt>();
   });
   if (attempt.verdict == Verdict::done && partial.size() < file.size) {
-    attempt = wrong_reply("the server ends too early", fmt::format("{} bytes", file.size),
-                          fmt::format("{}", partial.size()));
+    attempt =
+        wrong_reply("the server ends too early", fmt::format("{} bytes", file.size), fmt::format("{}", partial.size()));
   }
   if (attempt.status == 416 && start > 0) {  // a range that it does not know: without one, then
     if (auto emptied = partial.restart(); !emptied) return {Verdict::never, emptied.error()};
@@ -84,8 +81,8 @@ Attempt get_rest(Connection& connection, const std::string& url, const RemoteFil
   return attempt;
 }
 
-Result<void> complete(Connection& connection, const std::string& url, const RemoteFile& file,
-                      PartialFile& partial, Activity& activity) {
+Result<void> complete(Connection& connection, const std::string& url, const RemoteFile& file, PartialFile& partial,
+                      Activity& activity) {
   for (int round = 0;; ++round) {
     if (partial.size() < file.size) {
       LILY_CHECK(connection.retry(file.name, [&] { return get_rest(connection, url, file, partial); }));
@@ -107,8 +104,8 @@ Result<void> complete(Connection& connection, const std::string& url, const Remo
 
 }  // namespace
 
-Result<void> download(const NetworkOptions& options, const std::string& base_url,
-                      const std::string& directory, const std::vector<RemoteFile>& files, Activity& activity,
+Result<void> download(const NetworkOptions& options, const std::string& base_url, const std::string& directory,
+                      const std::vector<RemoteFile>& files, Activity& activity,
                       const std::function<Result<void>(const RemoteFile&)>& on_verified,
                       const std::function<void(int)>& tick) {
   std::atomic<size_t> next = 0;

@@ -40,9 +40,7 @@ bool has_weights(const fs::path& directory) {
 
 }  // namespace
 
-std::string record_path(const std::string& directory) {
-  return directory + "/lily-pull.json";
-}
+std::string record_path(const std::string& directory) { return directory + "/lily-pull.json"; }
 
 std::optional<Snapshot> read_record(const std::string& directory) {
   const Result<std::string> text = read_file(record_path(directory));
@@ -67,8 +65,7 @@ Result<Match> compare(const std::string& directory, const RemoteFile& file, bool
   if (!S_ISREG(info.st_mode) || info.st_size != file.size) return Match::differs;
   if (!hash) return Match::same;
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return Error{.where = path, .what = std::string("cannot open: ") + std::strerror(errno)};
+  if (descriptor < 0) return Error{.where = path, .what = std::string("cannot open: ") + std::strerror(errno)};
   Hasher hasher(file.digest.kind, file.size);
   const Result<int64_t> hashed = hash_descriptor(descriptor, hasher, more);
   ::close(descriptor);

@@ -35,19 +35,17 @@ Error PartialFile::system_error(const char* what) const {
   return {.where = path_, .what = std::string(what) + ": " + std::strerror(errno), .exit_code = 1};
 }
 
-Result<PartialFile> PartialFile::open(const std::string& directory, const RemoteFile& file,
-                                      Activity& activity) {
+Result<PartialFile> PartialFile::open(const std::string& directory, const RemoteFile& file, Activity& activity) {
   const std::string path = partial_path(directory, file);
-  PartialFile partial(path, Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)), file,
-                      activity);
+  PartialFile partial(path, Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)), file, activity);
   if (partial.descriptor_.get() < 0) return partial.system_error("cannot create");
   const int64_t held = partial_bytes(directory, file);
   if (held == 0) {
     LILY_CHECK(partial.restart());  // also where it is longer than the file can be
     return partial;
   }
-  LILY_TRY(partial.size_, hash_descriptor(partial.descriptor_.get(), partial.hasher_,
-                                          [&](int64_t) { return !activity.stopping(); }));
+  LILY_TRY(partial.size_,
+           hash_descriptor(partial.descriptor_.get(), partial.hasher_, [&](int64_t) { return !activity.stopping(); }));
   if (activity.stopping()) return interruption();
   return partial;
 }

@@ -42,13 +42,11 @@ class FolderLock {
     FolderLock lock;
     lock.descriptor_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock.descriptor_ < 0) {
-      return Error{
-          .where = directory,
-          .what = "cannot be the destination: " + (failed ? failed.message() : std::strerror(errno))};
+      return Error{.where = directory,
+                   .what = "cannot be the destination: " + (failed ? failed.message() : std::strerror(errno))};
     }
     if (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      return Error{
-          .where = directory, .what = "another `lily pull` is writing there; let it end", .exit_code = 1};
+      return Error{.where = directory, .what = "another `lily pull` is writing there; let it end", .exit_code = 1};
     }
     return lock;
   }
@@ -65,20 +63,15 @@ class FolderLock {
 Result<void> move_into_place(const std::string& directory, const RemoteFile& file) {
   const std::string path = directory + "/" + file.name;
   if (::rename(partial_path(directory, file).c_str(), path.c_str()) == 0) return {};
-  return Error{
-      .where = path, .what = fmt::format("cannot replace: {}", std::strerror(errno)), .exit_code = 1};
+  return Error{.where = path, .what = fmt::format("cannot replace: {}", std::strerror(errno)), .exit_code = 1};
 }
 
 class Pull {
  public:
   Pull(const PullOptions& options, const std::atomic<bool>& interrupted, const Observer& observer)
-      : options_(options),
-        network_(options.network),
-        activity_(interrupted, observer.note),
-        observer_(observer) {
+      : options_(options), network_(options.network), activity_(interrupted, observer.note), observer_(observer) {
     const std::string& given = options.directory;
-    directory_ =
-        fs::absolute(given.empty() ? default_directory(options.repository) : given).lexically_normal();
+    directory_ = fs::absolute(given.empty() ? default_directory(options.repository) : given).lexically_normal();
   }
 
   Result<Pulled> run();
@@ -99,9 +92,7 @@ class Pull {
   void show(Progress::Phase phase, int64_t done, int64_t total, int files_done, size_t files);
   int64_t bytes_here() const;
   int64_t bytes_wanted() const;
-  Pulled pulled(Pulled::How how, std::string why = "") const {
-    return {how, directory_, snapshot_.commit, why};
-  }
+  Pulled pulled(Pulled::How how, std::string why = "") const { return {how, directory_, snapshot_.commit, why}; }
 
   const PullOptions& options_;
   NetworkOptions network_;
@@ -144,8 +135,8 @@ Result<std::string> Pull::ask_hub() {
   }
   Connection connection(network, activity_);
   return connection.get_text(options_.repository.id(),
-                             fmt::format("{}/api/models/{}/revision/{}?blobs=true", network.endpoint,
-                                         repository.id(), Connection::escaped(repository.revision)));
+                             fmt::format("{}/api/models/{}/revision/{}?blobs=true", network.endpoint, repository.id(),
+                                         Connection::escaped(repository.revision)));
 }
 
 Result<Pulled> Pull::without_hub(const Error& error) {
@@ -219,10 +210,9 @@ Result<void> Pull::compare_files() {
 
 Error Pull::difference() const {
   const RemoteFile& file = differing_.front();
-  return {
-      .where = directory_ + "/" + file.name,
-      .what = "is not the published file; `lily pull --update` replaces it, `--dir` pulls to another place",
-      .expected = fmt::format("{} with checksum {}", readable_bytes(file.size), file.digest.hex)};
+  return {.where = directory_ + "/" + file.name,
+          .what = "is not the published file; `lily pull --update` replaces it, `--dir` pulls to another place",
+          .expected = fmt::format("{} with checksum {}", readable_bytes(file.size), file.digest.hex)};
 }
 
 int64_t Pull::bytes_here() const {
@@ -295,8 +285,8 @@ void Pull::note_leftovers() {
     bytes += static_cast<int64_t>(entry.file_size(failed));
   }
   if (names.empty()) return;
-  observer_.note(fmt::format("not part of this version and kept in {}: {} ({})", directory_, names,
-                             readable_bytes(bytes)));
+  observer_.note(
+      fmt::format("not part of this version and kept in {}: {} ({})", directory_, names, readable_bytes(bytes)));
 }
 
 void Pull::show(Progress::Phase phase, int64_t done, int64_t total, int files_done, size_t files) {
@@ -305,8 +295,7 @@ void Pull::show(Progress::Phase phase, int64_t done, int64_t total, int files_do
 
 }  // namespace
 
-Result<Pulled> pull(const PullOptions& options, const std::atomic<bool>& interrupted,
-                    const Observer& observer) {
+Result<Pulled> pull(const PullOptions& options, const std::atomic<bool>& interrupted, const Observer& observer) {
   try {
     return Pull(options, interrupted, observer).run();
   } catch (const std::exception& error) {  // of std::filesystem and std::thread

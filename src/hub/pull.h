@@ -50,7 +50,6 @@ struct Pulled {
 
 // Never deletes a file of another origin, and replaces one only if `update` says so. Exit codes of errors: 2
 // for a request that cannot be met, 1 where network, server or disk failed, 130 when `interrupted` was set.
-Result<Pulled> pull(const PullOptions& options, const std::atomic<bool>& interrupted,
-                    const Observer& observer);
+Result<Pulled> pull(const PullOptions& options, const std::atomic<bool>& interrupted, const Observer& observer);
 
 }  // namespace lily::hub

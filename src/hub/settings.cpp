@@ -26,10 +26,8 @@ std::string trimmed(const std::string& text) {
 
 // A token goes into a header line, so nothing in it may end that line.
 Result<Token> checked(Token token) {
-  if (std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > 0x20 && c < 0x7f; }))
-    return token;
-  return Error{
-      .where = token.origin, .what = "not a token", .expected = "one word of letters, digits and signs"};
+  if (std::all_of(token.value.begin(), token.value.end(), [](char c) { return c > 0x20 && c < 0x7f; })) return token;
+  return Error{.where = token.origin, .what = "not a token", .expected = "one word of letters, digits and signs"};
 }
 
 }  // namespace
@@ -46,8 +44,7 @@ Result<std::string> endpoint() {
 }
 
 Result<Token> access_token() {
-  if (const std::string token = trimmed(environment("HF_TOKEN")); !token.empty())
-    return checked({token, "HF_TOKEN"});
+  if (const std::string token = trimmed(environment("HF_TOKEN")); !token.empty()) return checked({token, "HF_TOKEN"});
   const std::string named = environment("HF_TOKEN_PATH");
   const std::string path = named.empty() ? hugging_face_home() + "/token" : expand_home(named);
   const Result<std::string> text = read_file(path);

@@ -41,9 +41,7 @@ bool is_dangerous(std::string_view name) {
   }
 }
 
-bool is_weights(std::string_view name) {
-  return name.ends_with(".safetensors");
-}
+bool is_weights(std::string_view name) { return name.ends_with(".safetensors"); }
 
 bool is_read_by_engine(std::string_view name) {
   return name == "config.json" || name == "generation_config.json" || name == "chat_template.jinja" ||
@@ -57,10 +55,7 @@ bool is_notice(std::string_view name) {
 }
 
 Error bad_listing(const std::string& where, std::string what, std::string got = "") {
-  return {.where = where,
-          .what = "the server's file list: " + std::move(what),
-          .got = printable(got),
-          .exit_code = 1};
+  return {.where = where, .what = "the server's file list: " + std::move(what), .got = printable(got), .exit_code = 1};
 }
 
 Result<RemoteFile> parse_file(const std::string& where, const std::string& name, const json& entry) {
@@ -81,12 +76,9 @@ Result<RemoteFile> parse_file(const std::string& where, const std::string& name,
 
 // Some repositories hold the weights twice; the Hugging Face form is named model*.
 void drop_second_copies(std::vector<RemoteFile>& files) {
-  const auto other = [](const RemoteFile& file) {
-    return is_weights(file.name) && !file.name.starts_with("model");
-  };
-  const bool has_model = std::any_of(files.begin(), files.end(), [&](const RemoteFile& file) {
-    return is_weights(file.name) && !other(file);
-  });
+  const auto other = [](const RemoteFile& file) { return is_weights(file.name) && !file.name.starts_with("model"); };
+  const bool has_model = std::any_of(files.begin(), files.end(),
+                                     [&](const RemoteFile& file) { return is_weights(file.name) && !other(file); });
   if (has_model) std::erase_if(files, other);
 }
 
@@ -104,8 +96,7 @@ Result<Snapshot> read_listing(const std::string& where, const json& listing) {
   if (!listing.is_object()) return bad_listing(where, "not JSON, or cut short");
   Snapshot snapshot;
   const json commit = listing.value("sha", json());
-  if (!commit.is_string() || !is_hex(commit.get<std::string>(), 40))
-    return bad_listing(where, "no commit id");
+  if (!commit.is_string() || !is_hex(commit.get<std::string>(), 40)) return bad_listing(where, "no commit id");
   snapshot.commit = commit.get<std::string>();
   std::set<std::string> names;
   const json siblings = listing.value("siblings", json());

@@ -1,14 +1,14 @@
 // lily pull against a network and a server that fail in every way we know.
 #include "support/pull_fixture.h"
 
-namespace lily::testing {
+namespace lily::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
 
 std::vector<int64_t> starts(const std::vector<HubRequest>& requests) {
   std::vector<int64_t> found;
@@ -87,8 +87,7 @@ TEST_F(PullTest, ServerThatIgnoresRanges) {
   hub.fault = [&](const HubRequest& request) {
     if (!request.path.ends_with(first)) return Fault{};
     // The second reply breaks before it reaches what was already here.
-    if (request.nth < 2)
-      return Fault{.cut_after = request.nth == 0 ? 2'000'000 : 900'000, .ignore_range = true};
+    if (request.nth < 2) return Fault{.cut_after = request.nth == 0 ? 2'000'000 : 900'000, .ignore_range = true};
     return Fault{.ignore_range = true};
   };
   pull_well();
@@ -138,7 +137,7 @@ TEST_F(PullTest, CorruptBytesAreFetchedOnceMore) {
   expect_model();
 }
 
-class CorruptTest : public PullTest, public ::testing::WithParamInterface<const char*> {};
+class CorruptTest : public PullTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(CorruptTest, CorruptBytesNeverGetTheFilesName) {
   const std::string name = GetParam();
@@ -152,7 +151,7 @@ TEST_P(CorruptTest, CorruptBytesNeverGetTheFilesName) {
 }
 
 // SHA-256, and git's SHA-1.
-INSTANTIATE_TEST_SUITE_P(Both, CorruptTest, ::testing::Values("tokenizer.json", "config.json"));
+INSTANTIATE_TEST_SUITE_P(Both, CorruptTest, testing::Values("tokenizer.json", "config.json"));
 
 TEST_F(PullTest, VersionsAreNeverMixed) {
   hub.fault = fault_on(first, {.cut_after = 1'000'000}, 1000);
@@ -197,9 +196,7 @@ TEST_F(PullTest, RefusalsAreFinalAndSayWhatToDo) {
   const std::vector<Refusal> cases{
       {{.status = 401}, "", "not found, or private: expected the right name, or HF_TOKEN"},
       {{.status = 401, .headers = "X-Error-Code: GatedRepo\r\n"}, "", "gated: expected its terms accepted"},
-      {{.status = 403, .headers = "X-Error-Code: GatedRepo\r\n"},
-       "abc",
-       "gated: expected its terms accepted"},
+      {{.status = 403, .headers = "X-Error-Code: GatedRepo\r\n"}, "abc", "gated: expected its terms accepted"},
       {{.status = 401, .headers = "X-Error-Message: Invalid \033[1m credentials\r\n"},
        "abc",
        "from HF_TOKEN is refused"},
@@ -228,8 +225,7 @@ TEST_F(PullTest, RefusedFileStopsThePull) {
 TEST_F(PullTest, BusyServersAreWaitedFor) {
   hub.fault = [&](const HubRequest& request) {
     if (request.path.starts_with("/api/") && request.nth == 0) return Fault{.status = 503, .body = "<html>"};
-    if (request.path.ends_with(first) && request.nth == 0)
-      return Fault{.status = 429, .headers = "Retry-After: 1\r\n"};
+    if (request.path.ends_with(first) && request.nth == 0) return Fault{.status = 429, .headers = "Retry-After: 1\r\n"};
     if (request.path.ends_with(second) && request.nth == 0) {
       return Fault{.status = 429, .headers = "RateLimit: \"resolvers\";r=0;t=1\r\n"};
     }
@@ -239,11 +235,9 @@ TEST_F(PullTest, BusyServersAreWaitedFor) {
   const Ran ran = pull();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
-  EXPECT_THAT(
-      ran.err,
-      AllOf(HasSubstr("answers 503"),
-            HasSubstr(first + ": the server answers 429, too many requests; trying again in 1.0 s"),
-            HasSubstr(second + ": the server answers 429, too many requests; trying again in 1.0 s")));
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("answers 503"),
+                             HasSubstr(first + ": the server answers 429, too many requests; trying again in 1.0 s"),
+                             HasSubstr(second + ": the server answers 429, too many requests; trying again in 1.0 s")));
   expect_model();
 }
 
@@ -266,8 +260,7 @@ TEST_F(PullTest, TokenStaysWithItsHost) {
   hub.fault = [&](const HubRequest& request) {
     if (request.path.ends_with(first))
       return Fault{.status = 302, .headers = "Location: " + storage.url() + "/x/resolve/x/" + first + "\r\n"};
-    if (request.path.ends_with("/resolve/" + hub.commit +
-                               "/config.json")) {  // the Hub's way with small files
+    if (request.path.ends_with("/resolve/" + hub.commit + "/config.json")) {  // the Hub's way with small files
       return Fault{.status = 307, .headers = "Location: /api/resolve-cache/models/config.json\r\n"};
     }
     return Fault{};
@@ -277,8 +270,7 @@ TEST_F(PullTest, TokenStaysWithItsHost) {
   expect_model();
   EXPECT_THAT(starts(storage.requests_for(first)), ElementsAre(-1, 1'000'000));
   for (const HubRequest& request : storage.requests()) EXPECT_EQ(request.authorization, "");
-  for (const HubRequest& request : hub.requests())
-    EXPECT_EQ(request.authorization, "Bearer secret") << request.path;
+  for (const HubRequest& request : hub.requests()) EXPECT_EQ(request.authorization, "Bearer secret") << request.path;
 }
 
 TEST_F(PullTest, SignedAddressThatRanOutIsAskedForAgain) {
@@ -286,8 +278,7 @@ TEST_F(PullTest, SignedAddressThatRanOutIsAskedForAgain) {
   storage.put(first, random_bytes(3'000'000, 2), true);
   storage.fault = fault_on(first, {.status = 403}, 2);
   hub.fault = fault_on(
-      first, {.status = 302, .headers = "Location: " + storage.url() + "/x/resolve/x/" + first + "\r\n"},
-      1000);
+      first, {.status = 302, .headers = "Location: " + storage.url() + "/x/resolve/x/" + first + "\r\n"}, 1000);
   pull_well();
   expect_model();
   EXPECT_THAT(hub.requests_for(first), SizeIs(3));
@@ -330,4 +321,4 @@ TEST_F(PullTest, ListingsThatCannotBeTrusted) {
 }
 
 }  // namespace
-}  // namespace lily::testing
+}  // namespace lily::test

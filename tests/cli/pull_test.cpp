@@ -3,13 +3,13 @@
 
 #include "support/pull_fixture.h"
 
-namespace lily::testing {
+namespace lily::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 TEST_F(PullTest, TakesWhatTheEngineNeedsAndRemembersIt) {
   hub.put("README.md", "# Model");
@@ -26,6 +26,13 @@ TEST_F(PullTest, TakesWhatTheEngineNeedsAndRemembersIt) {
   }
   EXPECT_EQ(last_model(), folder().string() + "\n");
   EXPECT_THAT(ran.out, AllOf(HasSubstr("org/model"), HasSubstr(folder().string())));
+}
+
+TEST_F(PullTest, OtherCommandsUseTheModelFromThenOn) {
+  pull_well();
+  const Ran ran = Program({LILY_BINARY, "generate", "--prompt", "Hello"}, environment).wait();
+  EXPECT_EQ(ran.exit_code, 2);  // its config.json is none that runs
+  EXPECT_THAT(ran.err, HasSubstr((folder() / "config.json").string()));
 }
 
 TEST_F(PullTest, PrintsPlainLinesWithoutATerminal) {
@@ -46,7 +53,7 @@ TEST_F(PullTest, TakesSeveralFilesAtOnceButFourAtMost) {
   for (int i = 0; i < 500 && hub.file_requests() < 4; ++i) ::usleep(10'000);
   ::usleep(200'000);
   EXPECT_EQ(hub.file_requests(), 4U);
-  program.send_signal(SIGTERM);
+  program.send_signal(SIGINT);
   EXPECT_EQ(program.wait().exit_code, 130);
 }
 
@@ -138,7 +145,7 @@ TEST_F(PullTest, ChangedModelCardIsNoNewModel) {
 
 TEST_F(PullTest, OfflineUsesWhatIsThere) {
   pull_well();
-  std::filesystem::remove(home.path() / "data/lily/last_model");
+  std::filesystem::remove(home / "data/lily/last_model");
   hub.stop();
   const Ran ran = pull();
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -157,9 +164,9 @@ TEST_F(PullTest, RevisionsLieSideBySide) {
 }
 
 TEST_F(PullTest, DestinationCanBeGiven) {
-  pull_well({"--dir", home.path() / "here"});
-  EXPECT_TRUE(std::filesystem::exists(home.path() / "here" / second));
-  EXPECT_EQ(last_model(), (home.path() / "here").string() + "\n");
+  pull_well({"--dir", home / "here"});
+  EXPECT_TRUE(std::filesystem::exists(home / "here" / second));
+  EXPECT_EQ(last_model(), (home / "here").string() + "\n");
 }
 
 class CacheTest : public PullTest {
@@ -169,12 +176,12 @@ class CacheTest : public PullTest {
     const auto repository = cache / "models--org--model";
     const auto snapshot = repository / "snapshots" / hub.commit;
     write_text(repository / "refs/main", hub.commit);
-    pull_well({"--dir", home.path() / "source"});
-    std::filesystem::remove(home.path() / "data/lily/last_model");
+    pull_well({"--dir", home / "source"});
+    std::filesystem::remove(home / "data/lily/last_model");
     std::filesystem::create_directories(snapshot);
     for (const std::string name :
          {"config.json", "tokenizer.json", "model.safetensors.index.json", first.c_str(), second.c_str()}) {
-      write_text(repository / "blobs" / name, read_text(home.path() / "source" / name));
+      write_text(repository / "blobs" / name, read_text(home / "source" / name));
       std::filesystem::create_symlink("../../blobs/" + name, snapshot / name);
     }
     requests_before = hub.file_requests();
@@ -186,7 +193,7 @@ class CacheTest : public PullTest {
 };
 
 TEST_F(CacheTest, CompleteCacheIsUsedInPlace) {
-  const auto cache = home.path() / ".cache/huggingface/hub";
+  const auto cache = home / ".cache/huggingface/hub";
   fill_cache(cache);
   const Ran ran = pull({"--verify"});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
@@ -197,7 +204,7 @@ TEST_F(CacheTest, CompleteCacheIsUsedInPlace) {
 }
 
 TEST_F(CacheTest, OfflineCacheIsUsedToo) {
-  const auto cache = home.path() / "elsewhere";
+  const auto cache = home / "elsewhere";
   environment["HF_HUB_CACHE"] = cache;
   fill_cache(cache);
   hub.stop();
@@ -207,8 +214,8 @@ TEST_F(CacheTest, OfflineCacheIsUsedToo) {
 }
 
 TEST_F(CacheTest, IncompleteCacheIsNot) {
-  const auto cache = home.path() / "hf/hub";
-  environment["HF_HOME"] = home.path() / "hf";
+  const auto cache = home / "hf/hub";
+  environment["HF_HOME"] = home / "hf";
   fill_cache(cache);
   std::filesystem::remove(cache / "models--org--model/blobs" / second);
   pull_well();
@@ -220,7 +227,7 @@ TEST_F(CacheTest, IncompleteCacheIsNot) {
 }
 
 TEST_F(CacheTest, VerifyFindsDamageInTheCache) {
-  const auto cache = home.path() / ".cache/huggingface/hub";
+  const auto cache = home / ".cache/huggingface/hub";
   fill_cache(cache);
   write_text(cache / "models--org--model/blobs" / second, std::string(2'000'000, 'x'));
   const Ran ran = pull({"--verify"});
@@ -236,13 +243,13 @@ TEST_F(PullTest, TokenComesFromTheNearestPlace) {
   };
   pull_well();
   EXPECT_EQ(asked_with(), "");
-  write_text(home.path() / ".cache/huggingface/token", "of-the-home\n");
+  write_text(home / ".cache/huggingface/token", "of-the-home\n");
   EXPECT_EQ(asked_with(), "Bearer of-the-home");
-  environment["HF_HOME"] = home.path() / "hf";
-  write_text(home.path() / "hf/token", "of-hf-home\n");
+  environment["HF_HOME"] = home / "hf";
+  write_text(home / "hf/token", "of-hf-home\n");
   EXPECT_EQ(asked_with(), "Bearer of-hf-home");
-  environment["HF_TOKEN_PATH"] = home.path() / "token";
-  write_text(home.path() / "token", "of-the-path");
+  environment["HF_TOKEN_PATH"] = home / "token";
+  write_text(home / "token", "of-the-path");
   EXPECT_EQ(asked_with(), "Bearer of-the-path");
   environment["HF_TOKEN"] = "of-the-variable";
   EXPECT_EQ(asked_with(), "Bearer of-the-variable");
@@ -296,18 +303,18 @@ TEST_F(PullTest, WrongRequestsAreSaidInOneLine) {
 }
 
 TEST_F(PullTest, DestinationThatCannotBeWritten) {
-  write_text(home.path() / "file", "");
-  const Ran ran = pull({"--dir", home.path() / "file/model"});
+  write_text(home / "file", "");
+  const Ran ran = pull({"--dir", home / "file/model"});
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr((home.path() / "file/model").string()));
+  EXPECT_THAT(ran.err, HasSubstr((home / "file/model").string()));
 }
 
 TEST_F(PullTest, DestinationThatMayNotBeWritten) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  std::filesystem::create_directories(home.path() / "closed");
-  std::filesystem::permissions(home.path() / "closed",
+  std::filesystem::create_directories(home / "closed");
+  std::filesystem::permissions(home / "closed",
                                std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  const Ran ran = pull({"--dir", home.path() / "closed"});
+  const Ran ran = pull({"--dir", home / "closed"});
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("closed"));
 }
@@ -333,4 +340,4 @@ TEST_F(PullTest, DiskThatTakesNoMoreIsSaid) {
 }
 
 }  // namespace
-}  // namespace lily::testing
+}  // namespace lily::test

@@ -10,8 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto snapshot = lily::hub::parse_snapshot("org/model", text)) {
     if (snapshot->bytes() < 0) std::abort();
     for (const lily::hub::RemoteFile& file : snapshot->files) {
-      if (file.name.empty() || file.name.find_first_of("/\\") != std::string::npos || file.name[0] == '.')
-        std::abort();
+      if (file.name.empty() || file.name.find_first_of("/\\") != std::string::npos || file.name[0] == '.') std::abort();
     }
   }
   if (const auto repository = lily::hub::parse_repository(text)) {

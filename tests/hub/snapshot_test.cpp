@@ -21,10 +21,8 @@ std::string hex_of(Digest::Kind kind, const std::string& content) {
 }
 
 TEST(Digest, KnownValues) {
-  EXPECT_EQ(hex_of(Digest::Kind::sha256, "abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(hex_of(Digest::Kind::sha256, ""),
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hex_of(Digest::Kind::sha256, "abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex_of(Digest::Kind::sha256, ""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   // printf 'hello\n' | git hash-object --stdin
   EXPECT_EQ(hex_of(Digest::Kind::git_blob, "hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
 }
@@ -38,8 +36,8 @@ TEST(Repository, Parsed) {
   ASSERT_TRUE(page);
   EXPECT_EQ(page->id(), "org/name");
   EXPECT_EQ(page->revision, "refs/pr/1");
-  for (const char* wrong : {"", "/", "a", "a/", "/b", "a/b/c", "a/b@", "a/b@c/../d", "a b/c", "../a", "a/..",
-                            "a/b?c", "a/b@c@d"}) {
+  for (const char* wrong :
+       {"", "/", "a", "a/", "/b", "a/b/c", "a/b@", "a/b@c/../d", "a b/c", "../a", "a/..", "a/b?c", "a/b@c@d"}) {
     EXPECT_FALSE(parse_repository(wrong)) << wrong;
   }
 }
@@ -74,8 +72,7 @@ TEST(Snapshot, CutAnywhereIsAnError) {
 
 TEST(Snapshot, GgufRepositoryIsNamedAsSuch) {
   const Result<Snapshot> snapshot = parse_snapshot(
-      "org/model",
-      R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "m.gguf"}]})");
+      "org/model", R"({"sha": "0123456789abcdef0123456789abcdef01234567", "siblings": [{"rfilename": "m.gguf"}]})");
   ASSERT_FALSE(snapshot);
   EXPECT_THAT(snapshot.error().message(), HasSubstr("no *.safetensors"));
 }

@@ -21,7 +21,7 @@
 
 #include "hub/digest.h"
 
-namespace lily::testing {
+namespace lily::test {
 
 struct HubRequest {
   std::string path;           // without the query
@@ -216,12 +216,12 @@ class FakeHub {
                content.substr(static_cast<size_t>(start)), name);
   }
 
-  void send_reply(int socket, const Fault& fault_now, int status, const std::string& headers,
-                  const std::string& body, const std::string& file = "") {
+  void send_reply(int socket, const Fault& fault_now, int status, const std::string& headers, const std::string& body,
+                  const std::string& file = "") {
     const auto length = fault_now.claim_size >= 0 ? fault_now.claim_size : static_cast<int64_t>(body.size());
     const std::string head = "HTTP/1.1 " + std::to_string(status) +
-                             " Answer\r\nContent-Length: " + std::to_string(length) +
-                             "\r\nConnection: close\r\n" + headers + "\r\n";
+                             " Answer\r\nContent-Length: " + std::to_string(length) + "\r\nConnection: close\r\n" +
+                             headers + "\r\n";
     if (!send_all(socket, head)) return;
     size_t limit = body.size();
     if (fault_now.cut_after >= 0) limit = std::min(limit, static_cast<size_t>(fault_now.cut_after));
@@ -262,4 +262,4 @@ class FakeHub {
   std::thread acceptor_;
 };
 
-}  // namespace lily::testing
+}  // namespace lily::test

@@ -1,4 +1,4 @@
-// Runs the built program as a user would, in an environment of its own.
+// Runs a program in an environment of its own, beside the test: it can be signalled before it ends.
 #pragma once
 
 #include <fcntl.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,7 +14,9 @@
 #include <string>
 #include <vector>
 
-namespace lily::testing {
+#include "support/temporary_directory.h"
+
+namespace lily::test {
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -28,25 +29,6 @@ inline void write_text(const std::filesystem::path& path, const std::string& tex
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
 }
-
-// A folder that goes with its scope.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lily-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code failed;
-    std::filesystem::remove_all(path_, failed);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Ran {
   int exit_code;  // 128 + signal where a signal ended it
@@ -94,11 +76,11 @@ class Program {
   }
 
  private:
-  std::string out() const { return folder_.path() / "out"; }
-  std::string err() const { return folder_.path() / "err"; }
+  std::string out() const { return streams_ / "out"; }
+  std::string err() const { return streams_ / "err"; }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory streams_;
   pid_t pid_ = -1;
 };
 
-}  // namespace lily::testing
+}  // namespace lily::test

@@ -9,7 +9,7 @@
 #include "support/fake_hub.h"
 #include "support/program.h"
 
-namespace lily::testing {
+namespace lily::test {
 
 inline std::string random_bytes(size_t size, unsigned seed) {
   std::minstd_rand random(seed);
@@ -18,19 +18,18 @@ inline std::string random_bytes(size_t size, unsigned seed) {
   return bytes;
 }
 
-class PullTest : public ::testing::Test {
+class PullTest : public testing::Test {
  protected:
   PullTest() {
     hub.put("config.json", R"({"model_type": "qwen3_5_moe"})");
     hub.put("tokenizer.json", random_bytes(100'000, 1), true);
-    hub.put(
-        "model.safetensors.index.json",
-        R"({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})");
+    hub.put("model.safetensors.index.json",
+            R"({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})");
     hub.put(first, random_bytes(3'000'000, 2), true);
     hub.put(second, random_bytes(2'000'000, 3), true);
-    environment = {{"HOME", home.path()},
+    environment = {{"HOME", home},
                    {"PATH", "/usr/bin:/bin"},
-                   {"XDG_DATA_HOME", home.path() / "data"},
+                   {"XDG_DATA_HOME", home / "data"},
                    {"HF_ENDPOINT", hub.url()},
                    {"no_proxy", "*"}};
   }
@@ -45,12 +44,10 @@ class PullTest : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  Ran pull(const std::vector<std::string>& more = {}) const {
-    return Program(command(more), environment).wait();
-  }
+  Ran pull(const std::vector<std::string>& more = {}) const { return Program(command(more), environment).wait(); }
 
-  std::filesystem::path folder() const { return home.path() / "data/lily/models/org/model"; }
-  std::string last_model() const { return read_text(home.path() / "data/lily/last_model"); }
+  std::filesystem::path folder() const { return home / "data/lily/models/org/model"; }
+  std::string last_model() const { return read_text(home / "data/lily/last_model"); }
 
   // Pulls, and wants no fault.
   void pull_well(const std::vector<std::string>& more = {}) const {
@@ -83,7 +80,8 @@ class PullTest : public ::testing::Test {
 
   const std::string first = "model-00001-of-00002.safetensors";
   const std::string second = "model-00002-of-00002.safetensors";
-  TemporaryFolder home;
+  TemporaryDirectory temporary;
+  const std::filesystem::path home = std::filesystem::path(temporary.path()).lexically_normal();
   FakeHub hub;
   Environment environment;
   int timeout = 1;  // seconds
@@ -105,4 +103,4 @@ inline auto fault_on_listing(Fault fault, int times = 1000) {
   };
 }
 
-}  // namespace lily::testing
+}  // namespace lily::test
