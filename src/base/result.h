@@ -15,7 +15,7 @@ struct Error {
   std::string expected;  // what would have been right
   std::string got;       // what was found
 
-  // "where: what: expected E, got G"
+  // "where: what: expected E, got G"; one line, control characters replaced
   std::string message() const;
 };
 
