@@ -73,18 +73,15 @@ MappedFile::~MappedFile() {
 Result<std::string> read_file(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) return system_error(path, "cannot open");
-  LILY_TRY(const size_t size, regular_file_size(file, path));
-  std::string text(size, '\0');
-  size_t filled = 0;
-  while (filled < size) {
-    const ssize_t count = ::read(file.fd, text.data() + filled, size - filled);
+  std::string text;
+  char buffer[64 * 1024];
+  while (true) {
+    const ssize_t count = ::read(file.fd, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error(path, "cannot read");
-    if (count == 0) break;
-    filled += static_cast<size_t>(count);
+    if (count == 0) return text;
+    text.append(buffer, static_cast<size_t>(count));
   }
-  text.resize(filled);
-  return text;
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -27,7 +27,7 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The whole of a small text file (config.json, tokenizer.json).
+// The whole of a small file or a pipe (config.json, tokenizer.json, a list of token ids).
 Result<std::string> read_file(const std::string& path);
 
 // Writes through a temporary file in the same folder and an atomic rename: never half-written.

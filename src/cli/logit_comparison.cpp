@@ -54,13 +54,17 @@ struct Best {
 };
 
 Best best_of(std::span<const float> row) {
-  Best best{.id = 0, .margin = std::numeric_limits<double>::infinity()};
+  size_t best = 0;
+  float second = -std::numeric_limits<float>::infinity();
   for (size_t id = 1; id < row.size(); ++id) {
-    const double lead = double{row[best.id]} - row[id];
-    if (lead < 0) best.id = id;
-    best.margin = std::min(best.margin, std::abs(lead));
+    if (row[id] > row[best]) {
+      second = row[best];
+      best = id;
+    } else {
+      second = std::max(second, row[id]);
+    }
   }
-  return best;
+  return {.id = best, .margin = double{row[best]} - second};
 }
 
 double log_sum_exp(std::span<const float> row) {
