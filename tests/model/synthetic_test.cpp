@@ -136,5 +136,15 @@ TEST(Synthetic, FilesAreAligned) {
   }
 }
 
+TEST(Synthetic, TooLittleSpaceIsAnErrorBeforeTheFirstByte) {
+  const TemporaryDirectory directory;
+  const std::vector<TensorSpec> huge = {{"x", DType::u8, {int64_t{1} << 60}}};
+  const auto writer = CheckpointWriter::create(directory.path(), huge);
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().what, "not enough free space");
+  EXPECT_EQ(writer.error().expected, "1152921504.61 GB");
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
 }  // namespace
 }  // namespace lily
