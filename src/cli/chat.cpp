@@ -9,12 +9,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/paths.h"
 #include "cli/chat_session.h"
 #include "cli/chat_view.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
-#include "cli/model_dir.h"
 
 namespace lily::cli {
 namespace {
