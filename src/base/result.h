@@ -14,6 +14,7 @@ struct Error {
   std::string what;      // what is wrong, in a few words
   std::string expected;  // what would have been right
   std::string got;       // what was found
+  int exit_code = 2;     // of the program: 1 where the input was right but the work failed
 
   // "where: what: expected E, got G"
   std::string message() const;

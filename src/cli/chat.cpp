@@ -9,12 +9,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/paths.h"
 #include "cli/chat_session.h"
 #include "cli/chat_view.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/line_editor.h"
-#include "cli/model_dir.h"
 
 namespace lily::cli {
 namespace {
@@ -119,6 +119,7 @@ Command chat_command(CLI::App& app) {
   const auto settings = std::make_shared<ChatSettings>();
   CLI::App* command = app.add_subcommand("chat", "Talk to the model");
   add_model_options(*command, settings->model);
+  add_context_option(*command, settings->model);
   command->add_option("-p,--prompt", settings->prompt, "Answer this and leave; else every line of input is a message");
   command->add_option("--system", settings->system, "System message");
   command->add_flag("--no-think", settings->no_think, "Answer at once, without thinking first");

@@ -75,7 +75,7 @@ Result<void> ChatSession::answer(const std::string& message) {
   options.on_text = [this](const TextEvent& event) { view_.show(event); };
   const Result<Reply> reply = generate(session_, &*engine_.tokenizer, conversation_.tokens(), options);
   options.sync.progress = {};  // takes the bar off the screen if reading was stopped
-  view_.end_reply();
+  view_.end_reply(reply.ok());
   const bool answered = reply && (!reply->tokens.empty() || reply->finish != Finish::cancelled);
   answered ? conversation_.answer(*reply) : conversation_.take_back();
   if (!reply) return reply.error();

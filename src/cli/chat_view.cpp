@@ -59,10 +59,10 @@ void ChatView::close() {
   space_.clear();
 }
 
-void ChatView::end_reply() {
+void ChatView::end_reply(bool complete) {
   close();
   // An answer without text is still a line where a program reads the answers.
-  if (!answered_ && !style_.decorated) std::fputs("\n", stdout);
+  if (complete && !answered_ && !style_.decorated) std::fputs("\n", stdout);
   answered_ = false;
   channel_ = Channel::content;
   std::fflush(stdout);
@@ -70,7 +70,7 @@ void ChatView::end_reply() {
 
 void ChatView::note(const std::string& text) {
   if (!style_.decorated) return;
-  std::fputs((style_.colour ? "\033[2m" + text + "\033[0m\n" : text + "\n").c_str(), stdout);
+  std::fputs((style_.colour && !text.empty() ? "\033[2m" + text + "\033[0m\n" : text + "\n").c_str(), stdout);
   std::fflush(stdout);
 }
 

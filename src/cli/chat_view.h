@@ -25,7 +25,7 @@ class ChatView {
 
   // Streams a reply: white space around thought and answer is not shown, a blank line parts them.
   void show(const TextEvent& event);
-  void end_reply();
+  void end_reply(bool complete = true);  // not complete: an error ended it
 
   void note(const std::string& text);  // one dim line; nothing where there is no decoration
   std::string prompt(bool continued) const;

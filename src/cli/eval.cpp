@@ -151,6 +151,7 @@ CLI::App* add_logits(CLI::App& eval, Settings& settings) {
 CLI::App* add_perplexity(CLI::App& eval, Settings& settings) {
   CLI::App* command = eval.add_subcommand("perplexity", "How well the model predicts a text");
   add_model_options(*command, settings.model);
+  add_context_option(*command, settings.model);
   command->add_option("--file", settings.text, "A text; one longer than the context is scored in windows")->type_name("FILE");
   command->add_option("--tokens", settings.tokens, "The same as token ids")->type_name("FILE");
   command->add_flag("--json", settings.json, "One JSON object");

@@ -155,6 +155,7 @@ Command generate_command(CLI::App& app) {
   const auto settings = std::make_shared<Settings>();
   CLI::App* command = app.add_subcommand("generate", "Continue a prompt");
   add_model_options(*command, settings->model);
+  add_context_option(*command, settings->model);
   command->add_option("--prompt", settings->prompt, "Text to continue; spelled-out special tokens are meant as such");
   command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again")->type_name("FILE");
   command->add_flag("--chat", settings->chat, "The prompt is a user's message: apply the chat template");

@@ -1,9 +1,5 @@
 #include "cli/model_dir.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #ifdef __APPLE__
@@ -13,22 +9,12 @@
 #endif
 
 #include "base/mapped_file.h"
+#include "base/paths.h"
 
 namespace lily::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::string home_directory() {
-  if (std::string home = environment("HOME"); !home.empty()) return home;
-  const passwd* user = ::getpwuid(::getuid());
-  return user && user->pw_dir ? user->pw_dir : "";
-}
 
 // Links resolved, so that a link to the program in ~/bin still finds the model beside the program. Empty if unknown.
 fs::path executable_path() {
@@ -68,13 +54,6 @@ Error missing(const std::string& where, const std::string& directory) {
 }
 
 }  // namespace
-
-std::string data_directory() {
-  if (const std::string base = environment("XDG_DATA_HOME"); !base.empty()) return base + "/lily";
-  return home_directory() + "/.local/share/lily";
-}
-
-std::string last_model_file() { return data_directory() + "/last_model"; }
 
 Result<std::string> find_model(const std::string& given) {
   if (!given.empty()) return holds_model(given) ? Result<std::string>(given) : missing("--model", given);

@@ -1,4 +1,4 @@
-// Which model a command runs, and where Lily keeps its own files.
+// Which model a command runs.
 #pragma once
 
 #include <string>
@@ -6,12 +6,6 @@
 #include "base/result.h"
 
 namespace lily::cli {
-
-// $XDG_DATA_HOME/lily, else ~/.local/share/lily (on macOS too). It may not exist yet.
-std::string data_directory();
-
-// Holds the path of the last pulled model in its first line; `lily pull` writes it.
-std::string last_model_file();
 
 // The first of: `given` (-m), $LILY_MODEL, the last pulled model, the bundled one.
 Result<std::string> find_model(const std::string& given);

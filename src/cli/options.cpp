@@ -12,10 +12,13 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
       ->type_name("DIR");
   app.add_option("--backend", options.backend, "What computes: auto, cpu or reference")->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
-  app.add_option("--context", options.context, "Tokens that a conversation may hold; 0: the model's limit")
+  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+}
+
+void add_context_option(CLI::App& app, ModelOptions& options) {
+  app.add_option("--context", options.context, "Tokens that the state may hold; 0: the model's limit")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")->check(CLI::Range(1, 1 << 20))->capture_default_str();
 }
 
 void add_sampling_options(CLI::App& app, SamplingOptions& options) {

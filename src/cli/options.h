@@ -19,7 +19,8 @@ struct ModelOptions {
   int64_t context = 0;  // 0: the model's
   int64_t chunk = 512;
 };
-void add_model_options(CLI::App& app, ModelOptions& options);
+void add_model_options(CLI::App& app, ModelOptions& options);  // all but --context
+void add_context_option(CLI::App& app, ModelOptions& options);
 
 struct SamplingOptions {
   std::optional<float> temperature, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty;

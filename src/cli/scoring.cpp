@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 namespace lily::cli {
@@ -14,6 +15,16 @@ double negative_log_likelihood(std::span<const float> logits, int32_t id) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - largest);
   return largest + std::log(sum) - logits[static_cast<size_t>(id)];
+}
+
+// The token that a chunk's last row is scored for has not been through the model yet.
+Result<void> check_ids(std::span<const int32_t> tokens, int32_t vocab) {
+  const auto bad = std::find_if(tokens.begin(), tokens.end(), [=](int32_t id) { return id < 0 || id >= vocab; });
+  if (bad == tokens.end()) return {};
+  return Error{.where = "token " + std::to_string(bad - tokens.begin()),
+               .what = "not in the vocabulary",
+               .expected = "an id below " + std::to_string(vocab),
+               .got = std::to_string(*bad)};
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ Result<Perplexity> perplexity(Backend& backend, std::span<const int32_t> tokens,
     return Error{.where = "perplexity", .what = "too short a text", .expected = "two tokens or more"};
   }
   const auto vocab = static_cast<size_t>(backend.config().vocab_size);
+  LILY_CHECK(check_ids(tokens, backend.config().vocab_size));
   Perplexity sum;
   for (size_t start = 0; start + 1 < tokens.size(); start += length) {
     const auto part = tokens.subspan(start, std::min(length, tokens.size() - start));
@@ -57,6 +69,7 @@ Result<Perplexity> perplexity(Backend& backend, std::span<const int32_t> tokens,
     };
     LILY_CHECK(score(backend, part, options, add_rows));
   }
+  if (!std::isfinite(sum.nll)) return Error{.where = "perplexity", .what = "logits are not finite"};
   return sum;
 }
 

@@ -1,16 +1,17 @@
 #include "runtime/sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace lily {
 namespace {
 
 Result<void> check_range(const char* name, double value, bool good, const char* expected) {
   if (std::isfinite(value) && good) return {};
-  return Error{.where = name, .what = "out of range", .expected = expected, .got = std::to_string(value)};
+  return Error{.where = name, .what = "out of range", .expected = expected, .got = fmt::format("{:g}", value)};
 }
 
 bool all_finite(std::span<const float> values) {

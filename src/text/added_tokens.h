@@ -27,8 +27,8 @@ class AddedTokens {
  private:
   std::span<const AddedToken> beginning_with(char first) const;
 
-  std::vector<AddedToken> tokens_;       // by first byte, longest first
-  std::array<uint32_t, 257> starts_{};   // tokens_[starts_[b] .. starts_[b + 1]) begin with byte b
+  std::vector<AddedToken> tokens_;      // by first byte, longest first
+  std::array<uint32_t, 257> starts_{};  // tokens_[starts_[b] .. starts_[b + 1]) begin with byte b
 };
 
 }  // namespace lily

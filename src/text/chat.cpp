@@ -41,9 +41,7 @@ std::string_view trim_newlines_left(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of('\n'), text.size()));
 }
 
-std::string_view trim_newlines_right(std::string_view text) {
-  return text.substr(0, text.find_last_not_of('\n') + 1);
-}
+std::string_view trim_newlines_right(std::string_view text) { return text.substr(0, text.find_last_not_of('\n') + 1); }
 
 std::string_view after_last(std::string_view text, std::string_view mark) {
   const size_t at = text.rfind(mark);
@@ -113,7 +111,9 @@ void render_turn(std::string_view header, const Message& message, Prompt& prompt
   prompt.template_text("<|im_end|>\n");
 }
 
-Error wrong_messages(size_t index, const char* what) { return {"messages[" + std::to_string(index) + "]", what, "", ""}; }
+Error wrong_messages(size_t index, const char* what) {
+  return {"messages[" + std::to_string(index) + "]", what, "", ""};
+}
 
 }  // namespace
 

@@ -19,8 +19,8 @@ struct Message {
 };
 
 struct ChatOptions {
-  bool enable_thinking = true;      // false: the generation prompt holds a closed, empty think block
-  bool preserve_thinking = false;   // keep the reasoning of turns before the last user message (Qwen3.6)
+  bool enable_thinking = true;     // false: the generation prompt holds a closed, empty think block
+  bool preserve_thinking = false;  // keep the reasoning of turns before the last user message (Qwen3.6)
   bool add_generation_prompt = true;
 };
 

@@ -10,6 +10,8 @@ constexpr int max_depth = 64;  // of a skipped value: deeper is no data of ours
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
+bool is_plain(char c) { return static_cast<uint8_t>(c) >= 0x20 && c != '"' && c != '\\'; }
+
 bool ends_literal(char c) { return is_space(c) || c == ',' || c == ']' || c == '}'; }
 
 }  // namespace
@@ -46,7 +48,7 @@ bool JsonScanner::string(std::string_view& value) {
   if (peek() != '"') return false;
   const size_t begin = at_;
   size_t end = begin + 1;
-  while (end < text_.size() && static_cast<uint8_t>(text_[end]) >= 0x20 && text_[end] != '"' && text_[end] != '\\') ++end;
+  while (end < text_.size() && is_plain(text_[end])) ++end;
   if (end < text_.size() && text_[end] == '"') {
     value = text_.substr(begin + 1, end - begin - 1);
     at_ = end + 1;

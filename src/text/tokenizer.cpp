@@ -67,9 +67,9 @@ Result<Tokenizer> Tokenizer::parse(std::string_view text, const std::string& whe
   LILY_TRY(PreTokenizer pre_tokenizer, PreTokenizer::compile(fields.split_pattern, where));
   LILY_TRY(Vocabulary vocabulary, Vocabulary::make(json, fields.added_tokens, where));
   LILY_TRY(Bpe bpe, Bpe::make(json, vocabulary, where));
-  return Tokenizer(std::unique_ptr<Impl>(new Impl{std::move(vocabulary), std::move(bpe), std::move(pre_tokenizer),
-                                                  AddedTokens(std::move(fields.added_tokens)), fields.nfc,
-                                                  fields.ignore_merges}));
+  return Tokenizer(
+      std::unique_ptr<Impl>(new Impl{std::move(vocabulary), std::move(bpe), std::move(pre_tokenizer),
+                                     AddedTokens(std::move(fields.added_tokens)), fields.nfc, fields.ignore_merges}));
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -110,9 +110,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
 
 bool Tokenizer::is_special(int32_t id) const { return impl_->vocabulary.kind(id) == Vocabulary::Kind::special; }
 
-std::optional<int32_t> Tokenizer::added_token(std::string_view text) const {
-  return impl_->added_tokens.id_of(text);
-}
+std::optional<int32_t> Tokenizer::added_token(std::string_view text) const { return impl_->added_tokens.id_of(text); }
 
 int32_t Tokenizer::size() const { return impl_->vocabulary.size(); }
 

@@ -37,9 +37,9 @@ class Tokenizer {
   std::string_view bytes_of(int32_t id) const;
   std::string decode(std::span<const int32_t> ids) const;  // added tokens included, as their text
 
-  bool is_special(int32_t id) const;                          // added token with "special": true
+  bool is_special(int32_t id) const;                                // added token with "special": true
   std::optional<int32_t> added_token(std::string_view text) const;  // id of "<think>", "<|im_end|>", ...
-  int32_t size() const;                                       // largest id + 1
+  int32_t size() const;                                             // largest id + 1
 
  private:
   struct Impl;

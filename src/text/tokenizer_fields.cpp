@@ -13,8 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 // The expression behind ByteLevel's use_regex.
-constexpr const char* gpt2_pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr const char* gpt2_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 // A value of the file with the path that leads to it. An absent field reads as null.
 class Field {
@@ -27,9 +26,7 @@ class Field {
     const bool present = value_->is_object() && value_->contains(name);
     return {present ? (*value_)[name] : absent, path_.empty() ? name : path_ + "." + name, *where_};
   }
-  Field operator[](size_t index) const {
-    return {(*value_)[index], fmt::format("{}[{}]", path_, index), *where_};
-  }
+  Field operator[](size_t index) const { return {(*value_)[index], fmt::format("{}[{}]", path_, index), *where_}; }
   const Json& operator*() const { return *value_; }
   const Json* operator->() const { return value_; }
   bool is(const char* text) const { return *value_ == text; }

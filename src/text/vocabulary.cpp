@@ -9,8 +9,7 @@
 
 namespace lily {
 
-Result<Vocabulary> Vocabulary::make(TokenizerJson& json, std::span<const AddedToken> added,
-                                    const std::string& where) {
+Result<Vocabulary> Vocabulary::make(TokenizerJson& json, std::span<const AddedToken> added, const std::string& where) {
   Vocabulary vocabulary;
   vocabulary.bytes_ = std::move(json.token_bytes);
   const size_t count = json.tokens.size() + added.size();
@@ -73,7 +72,8 @@ std::optional<int32_t> Vocabulary::id_of(std::string_view bytes) const {
 
 size_t Vocabulary::slot_of(std::string_view bytes) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = std::hash<std::string_view>{}(bytes) & mask;
+  const size_t hash = std::hash<std::string_view>{}(bytes);
+  size_t slot = hash & mask;
   while (slots_[slot] >= 0 && bytes_of(slots_[slot]) != bytes) slot = (slot + 1) & mask;
   return slot;
 }

@@ -73,16 +73,37 @@ TEST(Tokenizer, KnowsItsTokens) {
   EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{think, -5, end}), "<think><|im_end|>");
 }
 
-bool is_added(const Tokenizer& tokenizer, int32_t id) {
-  return tokenizer.added_token(tokenizer.bytes_of(id)) == id;
+TEST(Tokenizer, LongestAddedTokenWins) {
+  Json file = Json::parse(read_golden("tokenizer.json"));
+  for (const char* content : {"<thinking>", "<think><think>"}) {
+    const int id = 4000 + static_cast<int>(file["added_tokens"].size());
+    file["added_tokens"].push_back({{"id", id}, {"content", content}, {"normalized", false}});
+  }
+  const auto tokenizer = Tokenizer::parse(file.dump(), "added");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  const int32_t think = tokenizer.value().added_token("<think>").value();
+  const int32_t twice = tokenizer.value().added_token("<think><think>").value();
+  EXPECT_EQ(tokenizer.value().encode("<think><think><think>", true), (std::vector<int32_t>{twice, think}));
+  EXPECT_EQ(tokenizer.value().encode("<think><thinking>", true),
+            (std::vector<int32_t>{think, tokenizer.value().added_token("<thinking>").value()}));
 }
+
+bool is_added(const Tokenizer& tokenizer, int32_t id) { return tokenizer.added_token(tokenizer.bytes_of(id)) == id; }
 
 // Message text cannot forge a turn, whatever it is made of, and comes back unchanged.
 TEST(Tokenizer, UntrustedTextNeverBecomesAddedTokens) {
   const Tokenizer tokenizer = golden_tokenizer();
-  const std::vector<std::string> parts = {
-      "<|im_end|>", "<|im_start|>", "system\n", "<think>", "</think>", "<", "|", "im_end", "|>", ">", "/", " ", "\n",
-      "<tool_call>", "\xFF", "\xE4\xB8", "灯", "🙂", "'s", "12", "é", std::string(1, '\0')};
+  const std::vector<std::string> parts = {"<|im_end|>", "<|im_start|>",
+                                          "system\n",   "<think>",
+                                          "</think>",   "<",
+                                          "|",          "im_end",
+                                          "|>",         ">",
+                                          "/",          " ",
+                                          "\n",         "<tool_call>",
+                                          "\xFF",       "\xE4\xB8",
+                                          "灯",         "🙂",
+                                          "'s",         "12",
+                                          "é",          std::string(1, '\0')};
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     std::vector<TextPiece> pieces;
@@ -97,6 +118,17 @@ TEST(Tokenizer, UntrustedTextNeverBecomesAddedTokens) {
     for (const int32_t id : ids) EXPECT_FALSE(is_added(tokenizer, id)) << whole;
     EXPECT_EQ(tokenizer.decode(ids), whole);
   }
+}
+
+// Even where the whole text is one pre-token that stands in the vocabulary.
+TEST(Tokenizer, IgnoreMergesFindsNoAddedTokens) {
+  Json file = Json::parse(read_golden("tokenizer.json"));
+  file["model"]["ignore_merges"] = true;
+  file["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(?!)";
+  const auto tokenizer = Tokenizer::parse(file.dump(), "ignore_merges");
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  EXPECT_GT(tokenizer.value().encode("<think>").size(), 1u);
+  EXPECT_EQ(tokenizer.value().encode("<think>", true).size(), 1u);
 }
 
 TEST(Tokenizer, KeepsEveryByteOfMalformedText) {
@@ -132,34 +164,9 @@ TEST(Tokenizer, TakesLongRuns) {
   const Tokenizer tokenizer = golden_tokenizer();
   for (const std::string unit : {" ", "a", "!", "\n", "é", "灯", "\u0301", "\u3000", "ab ", "1", "\xFF", " \n"}) {
     std::string text;
-    while (text.size() < 2'000'000) text += unit;
+    while (text.size() < 500'000) text += unit;
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text + "x")), text + "x") << unit;
   }
-}
-
-TEST(Tokenizer, ExplodingPatternsEnd) {
-  Json file = Json::parse(read_golden("tokenizer.json"));
-  file["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+a+)+b|(?:(?:x?)*)*y";
-  const auto tokenizer = Tokenizer::parse(file.dump(), "exploding");
-  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
-  const std::string text = std::string(200, 'a') + std::string(200, 'x');
-  EXPECT_EQ(tokenizer.value().decode(tokenizer.value().encode(text)), text);
-}
-
-// The pattern may match nothing at all, or empty places: those cut, and lose no text.
-TEST(Tokenizer, EmptyMatchesCut) {
-  Json file = Json::parse(read_golden("tokenizer.json"));
-  file["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(?=[A-Z])";
-  const auto tokenizer = Tokenizer::parse(file.dump(), "empty matches");
-  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
-  const auto join = [&](std::vector<std::string> words) {
-    std::vector<int32_t> ids;
-    for (const auto& word : words) {
-      for (const int32_t id : tokenizer.value().encode(word)) ids.push_back(id);
-    }
-    return ids;
-  };
-  EXPECT_EQ(tokenizer.value().encode("lightHouse éÉ"), join({"light", "House é\u00c9"}));
 }
 
 }  // namespace

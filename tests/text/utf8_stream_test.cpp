@@ -19,17 +19,18 @@ const Case cases[] = {
     {"plain", "plain"},
     {std::string("a\0b", 3), std::string("a\0b", 3)},
     {"é灯🙂", "é灯🙂"},
-    {"\u007F\u0080\u07FF\u0800\uD7FF\uE000\uFFFF\U00010000\U0010FFFF", "\u007F\u0080\u07FF\u0800\uD7FF\uE000\uFFFF\U00010000\U0010FFFF"},
+    {"\u007F\u0080\u07FF\u0800\uD7FF\uE000\uFFFF\U00010000\U0010FFFF",
+     "\u007F\u0080\u07FF\u0800\uD7FF\uE000\uFFFF\U00010000\U0010FFFF"},
     {"👩‍👩‍👧‍👦 e\u0301 \uFFFD", "👩‍👩‍👧‍👦 e\u0301 \uFFFD"},
     {"\x80", r},
     {"\xFF\xFE", r + r},
-    {"\xC0\xAF", r + r},                                  // overlong
-    {"\xE0\x80\xBF", r + r + r},                          // overlong
-    {"\xF0\x8F\xBF\xBF", r + r + r + r},                  // overlong
-    {"\xED\xA0\x80", r + r + r},                          // surrogate
-    {"\xF4\x90\x80\x80", r + r + r + r},                  // past U+10FFFF
+    {"\xC0\xAF", r + r},                  // overlong
+    {"\xE0\x80\xBF", r + r + r},          // overlong
+    {"\xF0\x8F\xBF\xBF", r + r + r + r},  // overlong
+    {"\xED\xA0\x80", r + r + r},          // surrogate
+    {"\xF4\x90\x80\x80", r + r + r + r},  // past U+10FFFF
     {"\xF5\x80", r + r},
-    {"\xE7\x81", r},                                      // cut at the end
+    {"\xE7\x81", r},  // cut at the end
     {"\xF0\x9F\x99", r},
     {"\xF0\x9F", r},
     {"\xC3", r},
@@ -62,7 +63,8 @@ TEST(Utf8Stream, EveryTwoCuts) {
       for (size_t second = first; second <= c.bytes.size(); ++second) {
         Utf8Stream stream;
         std::string text;
-        for (const auto& part : {c.bytes.substr(0, first), c.bytes.substr(first, second - first), c.bytes.substr(second)}) {
+        for (const auto& part :
+             {c.bytes.substr(0, first), c.bytes.substr(first, second - first), c.bytes.substr(second)}) {
           const std::string out = stream.push(part);
           EXPECT_TRUE(is_valid(out));
           text += out;

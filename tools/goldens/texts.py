@@ -19,7 +19,7 @@ TEXTS = [
     # combining marks, normalisation
     "e\u0301", "\u00e9", "caf\u00e9 cafe\u0301", "A\u030a \u212b \u00c5", "\u1e9b\u0323", "q\u0307\u0323", "q\u0323\u0307",
     "\u0301", " \u0301", "!\u0301I", "1\u0301 2\u0308", "\n\u0301", "a\u0301\u0302\u0303\u0304\u0305", "\u0344 \u0958 \u2adc",
-    "\u1100\u1161\u11a8 \uac00\u11a8 \u1112\u1161\u11ab\u1100\u1173\u11af", "\u03d3 \u1fb3\u0301", "\ufb01 \u2460 \uff21",
+    "\u1100\u1161\u11a8 \uac00\u11a8 \u1112\u1161\u11ab\u1100\u1173\u11af", "\u03d3 \u1fb3\u0301", "\uc100\u11a7 \u1109\u1162\u11a7\u11a8 \u11a7\u0301", "\ufb01 \u2460 \uff21",
     "<\u0338 >\u0338 =\u0338", "n\u0303o an\u0303o", "\u0928\u093c \u0929", "\u30cf\u3099 \u30d0 \u30cf\u309a",
     "\U0001d15e \U0001d157\U0001d165", "Z\u0351\u036b\u0343\u036a\u0302\u036b\u033da\u0368\u034el\u0348\u0332g\u0334o",
     # scripts
@@ -40,7 +40,7 @@ TEXTS = [
     "<think>penso</think>", "<think><think></think>", " <think> ", "<|im_start|", "<|im_end|>|>", "<<|im_end|>>", "<|im_end |>",
     "<|IM_END|>", "<tool_call>\n<function=get>\n<parameter=q>\n1\n</parameter>\n</function>\n</tool_call>", "<|endoftext|>" * 3,
     "e<|im_end|>\u0301", "<think>\u0338", "a <|fim_prefix|>b<|fim_suffix|>  c<|fim_middle|>", "</think", "<th<think>ink>",
-    "\u2581<s></s>[INST]", "<tool_response>ok</tool_response>",
+    "\u2581<s></s>[INST]", " Qzq Qzqs Qzq", "<tool_response>ok</tool_response>",
     # length
     "a" * 300, "ab" * 200, "lighthouse" * 40, "\u4e2d" * 100, "!" * 200, "the " * 60, "\u0301" * 64, "0" * 64,
 ]

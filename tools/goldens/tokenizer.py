@@ -20,6 +20,7 @@ from texts import PIECES, TEXTS
 
 HERE = pathlib.Path(__file__).resolve().parent
 GOLDENS = HERE.parents[1] / "tests" / "text" / "goldens"
+SEEDS = HERE.parents[1] / "tests" / "fuzz" / "corpus" / "tokenizer"
 
 SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
          r"|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -52,6 +53,9 @@ def train():
     trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tokenizer.train_from_iterator(texts, trainer)
+    document = json.loads(tokenizer.to_str())
+    document["model"]["vocab"]["\u0120Qzq"] = len(document["model"]["vocab"])  # no merges lead there
+    tokenizer = Tokenizer.from_str(json.dumps(document))
     tokenizer.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in SPECIAL])
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in ADDED])
     return json.loads(tokenizer.to_str()), hashlib.sha256("".join(texts).encode()).hexdigest()
@@ -95,8 +99,21 @@ class Oracle:
         return ids + self.text_only.encode(run).ids
 
 
+def write_seeds(document):
+    """Small whole files for tests/fuzz/tokenizer_fuzz.cpp: mutations of a large one seldom meet anything new."""
+    model = document["model"]
+    small = {**document, "added_tokens": document["added_tokens"][:1] + document["added_tokens"][-1:],
+             "model": {**model, "vocab": {token: id for token, id in model["vocab"].items() if id < 270},
+                       "merges": [pair for pair in model["merges"] if model["vocab"]["".join(pair)] < 270]}}
+    lines = [" ".join(pair) for pair in small["model"]["merges"]]
+    SEEDS.mkdir(parents=True, exist_ok=True)
+    (SEEDS / "pairs").write_bytes(json.dumps(small, ensure_ascii=False).encode() + b"\0I'm <|im_end|> e\xcc\x81 \xff")
+    (SEEDS / "lines").write_bytes(json.dumps(merge_patch(small, {"model": {"merges": lines}})).encode() + b"\0 the  \n")
+
+
 def main():
     document, corpus_hash = train()
+    write_seeds(document)
     file = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     vectors = []
     for variant, patch in VARIANTS.items():
