@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -50,8 +51,7 @@ Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingPar
   return params;
 }
 
-Result<std::vector<int32_t>> read_token_file(const std::string& path) {
-  LILY_TRY(const std::string text, read_file(path));
+Result<std::vector<int32_t>> parse_token_ids(std::string_view text, const std::string& where) {
   constexpr const char* space = " \t\r\n\f\v";
   std::vector<int32_t> ids;
   for (size_t at = text.find_first_not_of(space); at != text.npos; at = text.find_first_not_of(space, at)) {
@@ -60,16 +60,21 @@ Result<std::vector<int32_t>> read_token_file(const std::string& path) {
     int32_t id = 0;
     const auto [stop, error] = std::from_chars(text.data() + at, last, id);
     if (error != std::errc{} || stop != last || id < 0) {
-      return Error{.where = path + ": token " + std::to_string(ids.size()),
+      return Error{.where = where + ": token " + std::to_string(ids.size()),
                    .what = "bad id",
                    .expected = "a decimal number",
-                   .got = text.substr(at, std::min<size_t>(end - at, 40))};
+                   .got = std::string(text.substr(at, std::min<size_t>(end - at, 40)))};
     }
     ids.push_back(id);
     at = end;
   }
-  if (ids.empty()) return Error{.where = path, .what = "no token ids in it"};
+  if (ids.empty()) return Error{.where = where, .what = "no token ids in it"};
   return ids;
+}
+
+Result<std::vector<int32_t>> read_token_file(const std::string& path) {
+  LILY_TRY(const std::string text, read_file(path));
+  return parse_token_ids(text, path);
 }
 
 }  // namespace lily::cli
