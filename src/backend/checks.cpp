@@ -15,7 +15,7 @@ Result<void> check_capacity(const ModelConfig& config, int64_t max_tokens) {
 Result<void> check_tokens(const ModelConfig& config, const State& state, std::span<const int32_t> tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= 0 && tokens[i] < config.vocab_size) continue;
-    return Error{.where = fmt::format("token {}", i),
+    return Error{.where = fmt::format("token {}", state.position() + static_cast<int64_t>(i)),
                  .what = "id outside the vocabulary",
                  .expected = fmt::format("0 to {}", config.vocab_size - 1),
                  .got = std::to_string(tokens[i])};

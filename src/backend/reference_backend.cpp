@@ -1,6 +1,7 @@
 #include "backend/reference_backend.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "backend/checks.h"
 #include "model/reference.h"
@@ -45,6 +46,7 @@ class ReferenceBackend : public Backend {
 
   Result<void> prefill(State& state, std::span<const int32_t> tokens, WantLogits want,
                        std::span<float> logits) override {
+    assert(logits.size() == logits_size(config(), want, tokens.size()));
     LILY_CHECK(check_tokens(config(), state, tokens));
     auto& own = static_cast<ReferenceSequence&>(state);
     const std::vector<float> hidden = reference_forward(config(), weights_, own.reference, tokens, observe_);

@@ -53,7 +53,7 @@ bool ThreadPool::claim_and_run(int worker) {
   do {
     if (static_cast<uint32_t>(ticket) == 0) return false;
   } while (!ticket_.compare_exchange_weak(ticket, ticket - 1));
-  (*body_)(static_cast<uint32_t>(ticket) - 1, worker);
+  call_(body_, static_cast<uint32_t>(ticket) - 1, worker);
   if (unfinished_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
     std::lock_guard lock(mutex_);
     all_done_.notify_one();
@@ -74,13 +74,14 @@ void ThreadPool::work(int worker) {
   }
 }
 
-void ThreadPool::parallel_for(int64_t count, const std::function<void(int64_t, int)>& body) {
+void ThreadPool::run(int64_t count, Call call, const void* body) {
   assert(count <= INT32_MAX);
   if (workers_.empty() || count <= 1) {
-    for (int64_t i = 0; i < count; ++i) body(i, 0);
+    for (int64_t i = 0; i < count; ++i) call(body, i, 0);
     return;
   }
-  body_ = &body;
+  call_ = call;
+  body_ = body;
   unfinished_ = count;
   const uint64_t loop = (ticket_.load() >> 32) + 1;
   ticket_ = loop << 32 | static_cast<uint64_t>(count);

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,9 +25,16 @@ class ThreadPool {
 
   // body(index, worker) for every index of [0, count); worker < threads() is the same for calls on one thread.
   // Returns when all are done. Called from one thread at a time, never from inside a body.
-  void parallel_for(int64_t count, const std::function<void(int64_t index, int worker)>& body);
+  template <class Body>
+  void parallel_for(int64_t count, const Body& body) {
+    run(count, [](const void* b, int64_t index, int worker) { (*static_cast<const Body*>(b))(index, worker); }, &body);
+  }
 
  private:
+  // A body without its type: a std::function would allocate in every loop.
+  using Call = void (*)(const void* body, int64_t index, int worker);
+
+  void run(int64_t count, Call call, const void* body);
   void work(int worker);
   bool claim_and_run(int worker);
   bool has_work() const { return static_cast<uint32_t>(ticket_.load()) != 0; }
@@ -37,7 +43,8 @@ class ThreadPool {
   // that is really there, so a thread that wakes up late can never run an old one.
   std::atomic<uint64_t> ticket_{0};
   std::atomic<int64_t> unfinished_{0};
-  const std::function<void(int64_t, int)>* body_ = nullptr;
+  Call call_ = nullptr;
+  const void* body_ = nullptr;
 
   std::mutex mutex_;
   std::condition_variable work_there_, all_done_;

@@ -1,5 +1,6 @@
 // lily tokenize: text -> ids, and back.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstdio>

@@ -220,7 +220,7 @@ WeightMatrix Binder::quantized_matrix(const std::string& module, const std::vect
   const int64_t groups = scales->shape.back();
   const Quantization stored = {packed_bits % cols == 0 ? static_cast<int>(packed_bits / cols) : 0,
                                groups > 0 && cols % groups == 0 ? static_cast<int>(cols / groups) : 0};
-  if (stated != stored) {
+  if (stored.bits == 0 || stated != stored) {
     return wrong(name, "quantisation contradicts config.json", describe(stated) + " for " + shape_text(shape),
                  stored.bits > 0 && stored.group_size > 0
                      ? describe(stored)

@@ -48,6 +48,7 @@ Result<SyncReport> Session::sync(std::span<const int32_t> tokens, const SyncOpti
   if (total > capacity()) return context_full(capacity(), total);
   SyncReport report{.reused = rewind(tokens)};
   const int64_t wanted = total - report.reused;
+  if (options.progress && wanted > 0) options.progress(0, wanted);
   while (state_->position() < total) {
     if (cancelled(options)) {
       report.cancelled = true;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -113,37 +114,39 @@ TEST_P(KernelTest, MatmulTile) {
   }
 }
 
-// A random affine-quantised matrix of any kind, with scales of both signs.
+// A random affine-quantised matrix of any kind, with scales of both signs, at odd addresses as files may have them.
 struct QuantizedCase {
   WeightMatrix matrix;
   std::vector<std::byte> codes, scales, biases;
 };
 
+// Scale number `i` as `dtype`, with a magnitude of about 0.1.
+void store_scale(std::byte* at, DType dtype, std::mt19937& generator) {
+  const float value = std::normal_distribution<float>(0.0f, 0.1f)(generator);
+  const uint16_t half = static_cast<uint16_t>((generator() & 0x8fff) | 0x2000);  // exponents 2^-7 .. 2^-4
+  const uint16_t brain = float_to_bf16(value);
+  if (dtype == DType::f32) std::memcpy(at, &value, 4);
+  if (dtype == DType::bf16) std::memcpy(at, &brain, 2);
+  if (dtype == DType::f16) std::memcpy(at, &half, 2);
+}
+
 QuantizedCase quantized(int64_t rows, int64_t cols, int bits, int group, DType scale_dtype, std::mt19937& generator) {
   QuantizedCase c;
   c.matrix = {.rows = rows, .cols = cols, .dtype = DType::u32, .bits = bits, .group_size = group, .scale_dtype = scale_dtype};
-  c.codes.resize(rows * c.matrix.row_bytes() + 4);
+  c.codes.resize(1 + rows * c.matrix.row_bytes());
   for (std::byte& b : c.codes) b = static_cast<std::byte>(generator());
   const int64_t count = rows * cols / group;
   for (std::vector<std::byte>* values : {&c.scales, &c.biases}) {
-    values->resize(count * size_of(scale_dtype));
-    std::normal_distribution<float> normal(0.0f, 0.1f);
-    for (int64_t i = 0; i < count; ++i) {
-      const float value = normal(generator);
-      if (scale_dtype == DType::f32) {
-        reinterpret_cast<float*>(values->data())[i] = value;
-      } else if (scale_dtype == DType::bf16) {
-        reinterpret_cast<uint16_t*>(values->data())[i] = float_to_bf16(value);
-      } else {  // f16: sign, exponents 2^-7 .. 2^-4, random fraction
-        reinterpret_cast<uint16_t*>(values->data())[i] = (generator() & 0x8fff) | 0x2000;
-      }
-    }
+    values->resize(1 + count * size_of(scale_dtype));
+    for (int64_t i = 0; i < count; ++i) store_scale(values->data() + 1 + i * size_of(scale_dtype), scale_dtype, generator);
   }
-  c.matrix.data = c.codes.data();
-  c.matrix.scales = c.scales.data();
-  c.matrix.biases = c.biases.data();
+  c.matrix.data = c.codes.data() + 1;
+  c.matrix.scales = c.scales.data() + 1;
+  c.matrix.biases = c.biases.data() + 1;
   return c;
 }
+
+const uint8_t* bytes(const std::byte* data) { return reinterpret_cast<const uint8_t*>(data); }
 
 TEST_P(KernelTest, DequantizeRow) {
   for (const int bits : {2, 3, 4, 5, 6, 8}) {
@@ -154,9 +157,9 @@ TEST_P(KernelTest, DequantizeRow) {
         Floats want(cols), got(cols + 1, poison);
         c.matrix.dequantize_row(1, want.data());
         kernels_->dequantize_row(
-            {.codes = reinterpret_cast<const uint8_t*>(c.codes.data() + c.matrix.row_bytes()),
-             .scales = c.scales.data() + c.matrix.scale_row_bytes(),
-             .biases = c.biases.data() + c.matrix.scale_row_bytes(),
+            {.codes = bytes(c.matrix.data + c.matrix.row_bytes()),
+             .scales = c.matrix.scales + c.matrix.scale_row_bytes(),
+             .biases = c.matrix.biases + c.matrix.scale_row_bytes(),
              .scale_dtype = dtype,
              .bits = bits,
              .group_size = group,
@@ -173,12 +176,12 @@ TEST_P(KernelTest, DequantizeRow) {
 
 TEST_P(KernelTest, Widen) {
   for (const int64_t n : {1, 16, 37}) {
-    std::vector<uint16_t> in(n);
-    for (uint16_t& v : in) v = generator_() & 0xbfff;  // finite in both formats
-    for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      std::vector<std::byte> in(1 + n * size_of(dtype));
+      for (int64_t i = 0; i < n; ++i) store_scale(in.data() + 1 + i * size_of(dtype), dtype, generator_);
       Floats out(n + 1, poison);
-      kernels_->widen(in.data(), dtype, n, out.data());
-      for (int64_t i = 0; i < n; ++i) EXPECT_EQ(out[i], load_as_float(in.data(), dtype, i));
+      kernels_->widen(in.data() + 1, dtype, n, out.data());
+      for (int64_t i = 0; i < n; ++i) EXPECT_EQ(out[i], load_as_float(in.data() + 1, dtype, i));
       EXPECT_EQ(out[n], poison);
     }
   }
@@ -192,9 +195,9 @@ TEST_P(KernelTest, GemvQ4) {
     const Floats x = random(cols);
     Floats planar(cols), sums(cols / 64), out(rows + 1, poison), w(cols);
     kernels_->prepare_q4(x.data(), cols, planar.data(), sums.data());
-    kernels_->gemv_q4({.codes = reinterpret_cast<const uint32_t*>(c.codes.data()),
-                       .scales = reinterpret_cast<const uint16_t*>(c.scales.data()),
-                       .biases = reinterpret_cast<const uint16_t*>(c.biases.data()),
+    kernels_->gemv_q4({.codes = bytes(c.matrix.data),
+                       .scales = bytes(c.matrix.scales),
+                       .biases = bytes(c.matrix.biases),
                        .rows = rows,
                        .cols = cols},
                       planar.data(), sums.data(), out.data());

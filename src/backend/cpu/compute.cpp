@@ -11,6 +11,8 @@ constexpr int64_t max_gemv_tokens = 2;
 // An unpacked panel of about 256 KB stays in a second-level cache while all tokens stream past it.
 constexpr int64_t panel_floats = 64 * 1024;
 
+const uint8_t* bytes(const std::byte* data) { return reinterpret_cast<const uint8_t*>(data); }
+
 struct Item {
   const Product* product;
   int64_t first, count;
@@ -22,21 +24,21 @@ void Activations::resize(int64_t new_tokens, int64_t new_cols) {
   tokens = new_tokens;
   cols = new_cols;
   prepared = false;
-  if (static_cast<int64_t>(data.size()) < tokens * cols) data.resize(tokens * cols);
+  grow(data, tokens * cols);
 }
 
 Compute::Compute(const Kernels& kernels, int threads) : kernels_(kernels), pool_(threads), scratch_(pool_.threads() * slots) {}
 
 float* Compute::scratch(int worker, Slot slot, int64_t floats) {
   std::vector<float>& buffer = scratch_[worker * slots + static_cast<int>(slot)];
-  if (static_cast<int64_t>(buffer.size()) < floats) buffer.resize(floats);
+  grow(buffer, floats);
   return buffer.data();
 }
 
 void Compute::prepare(Activations& x) {
   if (x.cols % (8 * kernels_.lanes) != 0 || x.cols % 64 != 0) return;
-  x.planar.resize(std::max<size_t>(x.planar.size(), x.tokens * x.cols));
-  x.sums.resize(std::max<size_t>(x.sums.size(), x.tokens * x.cols / 64));
+  grow(x.planar, x.tokens * x.cols);
+  grow(x.sums, x.tokens * x.cols / 64);
   parallel_for(x.tokens, [&](int64_t t, int) {
     kernels_.prepare_q4(x.row(t), x.cols, &x.planar[t * x.cols], &x.sums[t * x.cols / 64]);
   });
@@ -50,7 +52,7 @@ bool Compute::gemv_fits(const WeightMatrix& w, const Activations& x) const {
 void Compute::dequantize_row(const WeightMatrix& w, int64_t row, float* out) const {
   const std::byte* data = w.data + row * w.row_bytes();
   if (w.quantized()) {
-    kernels_.dequantize_row({.codes = reinterpret_cast<const uint8_t*>(data),
+    kernels_.dequantize_row({.codes = bytes(data),
                              .scales = w.scales + row * w.scale_row_bytes(),
                              .biases = w.biases + row * w.scale_row_bytes(),
                              .scale_dtype = w.scale_dtype,
@@ -58,10 +60,8 @@ void Compute::dequantize_row(const WeightMatrix& w, int64_t row, float* out) con
                              .group_size = w.group_size,
                              .cols = w.cols},
                             out);
-  } else if (w.dtype == DType::f32) {
-    std::copy_n(reinterpret_cast<const float*>(data), w.cols, out);
   } else {
-    kernels_.widen(reinterpret_cast<const uint16_t*>(data), w.dtype, w.cols, out);
+    kernels_.widen(data, w.dtype, w.cols, out);
   }
 }
 
@@ -72,9 +72,9 @@ void Compute::multiply_block(const Block& block, int worker) {
 
   if (block.n <= max_gemv_tokens && gemv_fits(w, x)) {
     const Q4Rows rows = {
-        .codes = reinterpret_cast<const uint32_t*>(w.data + block.first * w.row_bytes()),
-        .scales = reinterpret_cast<const uint16_t*>(w.scales + block.first * w.scale_row_bytes()),
-        .biases = reinterpret_cast<const uint16_t*>(w.biases + block.first * w.scale_row_bytes()),
+        .codes = bytes(w.data + block.first * w.row_bytes()),
+        .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
+        .biases = bytes(w.biases + block.first * w.scale_row_bytes()),
         .rows = block.count,
         .cols = w.cols};
     for (int64_t i = 0; i < block.n; ++i) {

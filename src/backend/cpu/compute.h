@@ -1,6 +1,7 @@
 // Matrix products over threads: weights are dequantised panel by panel, just before they are used.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,6 +11,14 @@
 #include "model/weights.h"
 
 namespace lily::cpu {
+
+// Buffers only grow: a decode step allocates nothing.
+template <class T>
+void grow(std::vector<T>& buffer, int64_t size) {
+  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
+}
+
+inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 // Activations [tokens, cols] f32 that matrices are multiplied with. `planar` and `sums` are the same numbers as the
 // 4-bit GEMV wants them; they are there only while `prepared`.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "backend/checks.h"
 #include "backend/cpu/layers.h"
@@ -37,6 +38,7 @@ class CpuBackend : public Backend {
 
   Result<void> prefill(State& state, std::span<const int32_t> tokens, WantLogits want,
                        std::span<float> logits) override {
+    assert(logits.size() == logits_size(config_, want, tokens.size()));
     LILY_CHECK(check_tokens(config_, state, tokens));
     for (size_t done = 0; done < tokens.size(); done += max_chunk) {
       const auto chunk = tokens.subspan(done, std::min<size_t>(max_chunk, tokens.size() - done));

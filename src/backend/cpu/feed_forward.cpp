@@ -7,11 +7,6 @@
 namespace lily::cpu {
 namespace {
 
-template <class T>
-void grow(std::vector<T>& buffer, int64_t size) {
-  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
-}
-
 // The k largest of logits [experts] (ties go to the lower expert), and their softmax among themselves, which equals
 // the softmax over all experts renormalised.
 void choose_experts(const float* logits, int experts, int k, int32_t* choice, float* weight) {
@@ -60,7 +55,7 @@ void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tok
   grow(choice_weight_, tokens * k);
   compute.parallel_for(tokens, [&](int64_t t, int) {
     choose_experts(&router_logits_[t * experts], experts, k, &choice_[t * k], &choice_weight_[t * k]);
-    shared_weight_[t] = 1.0f / (1.0f + std::exp(-shared_weight_[t]));
+    shared_weight_[t] = sigmoid(shared_weight_[t]);
   });
 }
 

@@ -21,10 +21,6 @@ void rotate(float* head, const float* cos, const float* sin, int half) {
   }
 }
 
-void grow(std::vector<float>& buffer, int64_t size) {
-  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
-}
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Folds the segments' partial softmaxes of one query into out [head_dim].

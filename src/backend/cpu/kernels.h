@@ -9,11 +9,11 @@
 
 namespace lily::cpu {
 
-// Rows of a 4-bit matrix with group size 64 and bf16 scales, the published form.
+// Rows of a 4-bit matrix with group size 64 and bf16 scales, the published form. Files may align data to single bytes.
 struct Q4Rows {
-  const uint32_t* codes;   // [rows, cols / 8], 8 codes a word, first in the low bits
-  const uint16_t* scales;  // [rows, cols / 64] bf16
-  const uint16_t* biases;  // [rows, cols / 64] bf16
+  const uint8_t* codes;   // [rows, cols / 2], first code in the low bits
+  const uint8_t* scales;  // [rows, cols / 64] bf16
+  const uint8_t* biases;  // [rows, cols / 64] bf16
   int64_t rows;
   int64_t cols;
 };
@@ -55,7 +55,7 @@ struct Kernels {
   int tile_rows, tile_tokens;  // of the register tile of matmul_tile
 
   void (*dequantize_row)(const AffineRow& row, float* out);
-  void (*widen)(const uint16_t* in, DType dtype, int64_t n, float* out);  // f16 or bf16 -> f32
+  void (*widen)(const void* in, DType dtype, int64_t n, float* out);  // f32, f16 or bf16 -> f32
 
   // out[t][r] = dot(w[r], x[t]) for w [rows, cols] f32 and tokens <= tile_tokens.
   void (*matmul_tile)(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,

@@ -20,7 +20,7 @@ int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- elementwise --------------------------------------------------------------------------------------------------
 
-// apply(load, store): calls body(offset, load, store) for whole vectors and once for a partial one.
+// Calls body(offset, get, put) for whole vectors, then once for what is left.
 template <class Body>
 inline void for_vectors(int64_t n, const Body& body) {
   int64_t i = 0;
@@ -74,22 +74,23 @@ float half_to_float(uint16_t half) {
   return bit_cast<float>(sign | bit_cast<uint32_t>(bit_cast<float>(magnitude << 13) * 0x1p112f));
 }
 
-void widen(const uint16_t* in, DType dtype, int64_t n, float* out) {
-  int64_t i = 0;
-  if (dtype == DType::bf16) {
-    for (; i + lanes <= n; i += lanes) store(out + i, widen_bf16(load_as<U16>(in + i)));
-    for (; i < n; ++i) out[i] = bit_cast<float>(uint32_t{in[i]} << 16);
-  } else {
-    for (; i < n; ++i) out[i] = half_to_float(in[i]);
+float element_at(const void* data, DType dtype, int64_t i) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  switch (dtype) {
+    case DType::f32: return load_as<float>(bytes + 4 * i);
+    case DType::f16: return half_to_float(load_as<uint16_t>(bytes + 2 * i));
+    default: return bit_cast<float>(uint32_t{load_as<uint16_t>(bytes + 2 * i)} << 16);
   }
 }
 
-float scale_at(const void* scales, DType dtype, int64_t i) {
-  switch (dtype) {
-    case DType::f32: return static_cast<const float*>(scales)[i];
-    case DType::f16: return half_to_float(static_cast<const uint16_t*>(scales)[i]);
-    default: return bit_cast<float>(uint32_t{static_cast<const uint16_t*>(scales)[i]} << 16);
+void widen(const void* in, DType dtype, int64_t n, float* out) {
+  if (dtype == DType::f32) return static_cast<void>(__builtin_memcpy(out, in, 4 * n));
+  int64_t i = 0;
+  if (dtype == DType::bf16) {
+    const auto* bytes = static_cast<const uint8_t*>(in);
+    for (; i + lanes <= n; i += lanes) store(out + i, widen_bf16(load_as<U16>(bytes + 2 * i)));
   }
+  for (; i < n; ++i) out[i] = element_at(in, dtype, i);
 }
 
 // Unpacks 32 codes of `Bits` bits, LSB first, to bytes.
@@ -118,8 +119,8 @@ template <int Bits>
 void dequantize_bits(const AffineRow& row, float* out) {
   const uint8_t* packed = row.codes;
   for (int64_t group = 0; group < row.cols / row.group_size; ++group) {
-    const float scale = scale_at(row.scales, row.scale_dtype, group);
-    const float bias = scale_at(row.biases, row.scale_dtype, group);
+    const float scale = element_at(row.scales, row.scale_dtype, group);
+    const float bias = element_at(row.biases, row.scale_dtype, group);
     for (int64_t run = 0; run < row.group_size; run += 32) {  // a group holds whole runs of 32
       alignas(32) uint8_t codes[32];
       unpack_32<Bits>(packed, codes);
@@ -206,22 +207,22 @@ void prepare_q4(const float* x, int64_t cols, float* planar, float* sums) {
 }
 
 // The scales of the groups that a vector of words starting at `word` lies in, lane by lane (8 words a group).
-inline F32 word_scales(const uint16_t* scales, int64_t word) {
+inline F32 word_scales(const uint8_t* scales, int64_t word) {
 #if LILY_LANES == 16
   uint32_t pair;
-  __builtin_memcpy(&pair, scales + word / 8, 4);
+  __builtin_memcpy(&pair, scales + word / 8 * 2, 4);
   const U32 shift = {16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0};
   return bit_cast<F32>(((pair - U32{}) << shift) & 0xffff0000u);
 #else
-  return splat(bit_cast<float>(uint32_t{scales[word / 8]} << 16));
+  return splat(element_at(scales, DType::bf16, word / 8));
 #endif
 }
 
-float gemv_q4_row(const uint32_t* codes, const uint16_t* scales, const uint16_t* biases, int64_t cols,
+float gemv_q4_row(const uint8_t* codes, const uint8_t* scales, const uint8_t* biases, int64_t cols,
                   const float* planar, const float* sums) {
   F32 total = {};
   for (int64_t word = 0; word < cols / 8; word += lanes) {
-    const U32 packed = load_as<U32>(codes + word);
+    const U32 packed = load_as<U32>(codes + word * 4);
     const float* x = planar + word * 8;
     F32 even = {}, odd = {};  // two chains hide the latency of the additions
 #pragma GCC unroll 8
@@ -233,16 +234,16 @@ float gemv_q4_row(const uint32_t* codes, const uint16_t* scales, const uint16_t*
   }
   int64_t group = 0;
   for (; group + lanes <= cols / 64; group += lanes) {
-    total += widen_bf16(load_as<U16>(biases + group)) * load(sums + group);
+    total += widen_bf16(load_as<U16>(biases + 2 * group)) * load(sums + group);
   }
   float rest = 0;
-  for (; group < cols / 64; ++group) rest += bit_cast<float>(uint32_t{biases[group]} << 16) * sums[group];
+  for (; group < cols / 64; ++group) rest += element_at(biases, DType::bf16, group) * sums[group];
   return sum(total) + rest;
 }
 
 void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out) {
   for (int64_t r = 0; r < w.rows; ++r) {
-    out[r] = gemv_q4_row(w.codes + r * (w.cols / 8), w.scales + r * (w.cols / 64), w.biases + r * (w.cols / 64),
+    out[r] = gemv_q4_row(w.codes + r * (w.cols / 2), w.scales + r * (w.cols / 32), w.biases + r * (w.cols / 32),
                          w.cols, planar, sums);
   }
 }

@@ -9,10 +9,6 @@ namespace {
 // Columns of a head's state that one work item updates: with 128 keys they fill half a first-level cache.
 constexpr int columns_per_item = 32;
 
-void grow(std::vector<float>& buffer, int64_t size) {
-  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
-}
-
 float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 
 }  // namespace
@@ -94,7 +90,7 @@ void LinearAttention::convolve_and_normalize(Compute& compute, const ModelConfig
       float& decay = decay_[t * heads + h];
       float& beta = beta_[t * heads + h];
       decay = std::exp(-std::exp(w.a_log[h]) * softplus(decay + w.dt_bias[h]));
-      beta = 1.0f / (1.0f + std::exp(-beta));
+      beta = sigmoid(beta);
     }
   });
 }

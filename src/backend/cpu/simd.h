@@ -28,9 +28,6 @@ inline To bit_cast(From from) {
   return to;
 }
 
-// The float of the same meaning, for the ends of arrays that fill no vector.
-inline float load_scalar(const float* p) { return *p; }
-
 inline float sum(F32 v) {
 #if LILY_LANES == 16
   typedef float Half __attribute__((vector_size(32)));
@@ -85,7 +82,7 @@ inline F32 exp(F32 x) {
 
 inline F32 sigmoid(F32 x) { return 1.0f / (1.0f + exp(-x)); }
 
-// body(i, n): whole vectors with n == lanes, then what is left, padded through a small buffer by the callee.
+// The first n < lanes elements; the others are zero.
 inline F32 load_partial(const float* p, int64_t n) {
   F32 v = {};
   for (int64_t i = 0; i < n; ++i) v[i] = p[i];

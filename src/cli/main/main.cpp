@@ -1,8 +1,30 @@
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
+
+namespace {
+
+// What was printed must have arrived: a full disk behind a pipe or `>` is a failure, not success.
+int finish_output(int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  const int failed = lily::cli::report({.where = "standard output", .what = "cannot write", .exit_code = 1});
+  return code == 0 ? failed : code;
+}
+
+// The library gives errors as values; what still throws (out of memory, no more threads) ends in one line, too.
+int run(const lily::cli::Command& command) {
+  try {
+    return finish_output(command.run());
+  } catch (const std::exception& error) {
+    return lily::cli::report({.what = error.what(), .exit_code = 1});
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Lily: a local inference engine for Qwen3.6-35B-A3B"};
@@ -15,7 +37,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   for (const auto& command : commands) {
-    if (command.app->parsed()) return command.run();
+    if (command.app->parsed()) return run(command);
   }
   return 2;
 }
