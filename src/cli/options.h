@@ -33,6 +33,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options);
 Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingParams& defaults);
 
 // Whitespace-separated decimal ids.
+Result<std::vector<int32_t>> parse_token_ids(const std::string& text, const std::string& where);
 Result<std::vector<int32_t>> read_token_file(const std::string& path);
 
 }  // namespace lily::cli
