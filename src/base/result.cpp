@@ -8,6 +8,10 @@ std::string Error::message() const {
   line += what;
   if (!expected.empty()) line += ": expected " + expected;
   if (!got.empty()) line += (expected.empty() ? ": got " : ", got ") + got;
+  // Names from a hostile file must neither start a new line nor steer the terminal.
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
   return line;
 }
 

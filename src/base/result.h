@@ -16,7 +16,7 @@ struct Error {
   std::string got;       // what was found
   int exit_code = 2;     // of the program: 1 where the input was right but the work failed
 
-  // "where: what: expected E, got G"
+  // "where: what: expected E, got G"; one line, control characters replaced
   std::string message() const;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -127,7 +128,7 @@ int64_t capacity_for(const Settings& settings, const std::vector<std::vector<int
   if (settings.model.context > 0 || !settings.max_tokens) return settings.model.context;
   int64_t longest = 0;
   for (const auto& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.size()));
-  return longest + *settings.max_tokens;
+  return longest + std::min(*settings.max_tokens, int64_t{1} << 40);
 }
 
 Result<int> run(const Settings& settings) {

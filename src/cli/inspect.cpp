@@ -29,6 +29,12 @@ struct Inspection {
 
 double mega(int64_t value) { return static_cast<double>(value) / 1e6; }
 
+// "286.1 MB", "72.3 kB"
+std::string bytes_text(int64_t bytes) {
+  if (bytes >= 1'000'000) return fmt::format("{:.1f} MB", mega(bytes));
+  return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+}
+
 // Trained norms lie around 1. Around 0 or 2 the file's norms do not follow the layout of its conv1d tensors: the
 // model would run and talk nonsense, so it is worth a line, but no reason to guess.
 std::string check_norms(const ModelWeights& weights) {
@@ -93,29 +99,30 @@ void print_architecture(const ModelConfig& c) {
 }
 
 void print_row(const char* name, const PartSize& size, int64_t per_token) {
-  fmt::print("{:<18}{:>8}{:>12.1f}{:>12.1f}{:>8.2f}{:>12.1f}\n", name, size.tensors, mega(size.parameters),
-             mega(size.bytes), size.bits_per_parameter(), mega(per_token));
+  fmt::print("{:<18}{:>8}{:>16}{:>13}{:>8.2f}{:>13}\n", name, size.tensors, size.parameters, bytes_text(size.bytes),
+             size.bits_per_parameter(), bytes_text(per_token));
 }
 
 void print_text(const Inspection& inspection) {
   const ModelConfig& c = inspection.config;
   const TokenCost cost = token_cost(inspection.sizes, c);
   print_architecture(c);
-  fmt::print("\n{:<18}{:>8}{:>12}{:>12}{:>8}{:>12}\n", "part", "tensors", "M params", "MB", "bits", "MB/token");
-  for (const auto& [part, size] : inspection.sizes) {
-    if (!is_skipped(part)) print_row(name_of(part), size, cost.weight_bytes.at(part));
+  fmt::print("\n{:<18}{:>8}{:>16}{:>13}{:>8}{:>13}\n", "part", "tensors", "parameters", "size", "bits", "per token");
+  for (const auto& [part, bytes] : cost.weight_bytes) {  // a tied head has a cost but no tensors
+    const auto size = inspection.sizes.find(part);
+    if (!is_skipped(part)) print_row(name_of(part), size == inspection.sizes.end() ? PartSize{} : size->second, bytes);
   }
   print_row("total", total(inspection.sizes, false), cost.weight_bytes_total);
   for (const auto& [part, size] : inspection.sizes) {
     if (is_skipped(part))
-      fmt::print("skipped: {} {} tensors, {:.1f} MB\n", size.tensors, name_of(part), mega(size.bytes));
+      fmt::print("skipped: {} {} tensors, {}\n", size.tensors, name_of(part), bytes_text(size.bytes));
   }
   fmt::print("\none decoded token, context of N positions\n");
-  fmt::print("  weights         {:.1f} MB\n", mega(cost.weight_bytes_total));
-  fmt::print("  state           {:.1f} MB, read and written\n", mega(cost.state_bytes));
-  fmt::print("  KV              {} bytes x N ({:.1f} MB at 4096, {:.1f} MB at 32768)\n", cost.kv_bytes_per_position,
-             mega(cost.kv_bytes_per_position * 4096), mega(cost.kv_bytes_per_position * 32768));
-  fmt::print("  operations      {:.1f} MFLOP + {} x N ({:.1f} MFLOP of them the head's)\n", mega(cost.flops_at(0)),
+  fmt::print("  weights         {}\n", bytes_text(cost.weight_bytes_total));
+  fmt::print("  state           {}, read and written\n", bytes_text(cost.state_bytes));
+  fmt::print("  KV              {} bytes x N ({} at 4096, {} at 32768)\n", cost.kv_bytes_per_position,
+             bytes_text(cost.kv_bytes_per_position * 4096), bytes_text(cost.kv_bytes_per_position * 32768));
+  fmt::print("  operations      {:.1f} MFLOP + {} FLOP x N ({:.1f} MFLOP of them the head's)\n", mega(cost.flops_at(0)),
              cost.attention_flops_per_position, mega(cost.head_flops));
 }
 

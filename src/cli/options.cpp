@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <random>
 
@@ -8,16 +9,11 @@
 namespace lily::cli {
 
 void add_model_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("-m,--model", options.model,
-                 "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
+  app.add_option("-m,--model", options.model, "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
       ->type_name("DIR");
   app.add_option("--backend", options.backend, "What computes: auto, cpu or reference")->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one a core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads; 0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
+  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")->check(CLI::Range(1, 1 << 20))->capture_default_str();
 }
 
 void add_context_option(CLI::App& app, ModelOptions& options) {
@@ -55,7 +51,7 @@ Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingPar
   return params;
 }
 
-Result<std::vector<int32_t>> parse_token_ids(const std::string& text, const std::string& where) {
+Result<std::vector<int32_t>> parse_token_ids(std::string_view text, const std::string& where) {
   constexpr const char* space = " \t\r\n\f\v";
   std::vector<int32_t> ids;
   for (size_t at = text.find_first_not_of(space); at != text.npos; at = text.find_first_not_of(space, at)) {
@@ -67,19 +63,18 @@ Result<std::vector<int32_t>> parse_token_ids(const std::string& text, const std:
       return Error{.where = where + ": token " + std::to_string(ids.size()),
                    .what = "bad id",
                    .expected = "a decimal number",
-                   .got = text.substr(at, std::min<size_t>(end - at, 40))};
+                   .got = std::string(text.substr(at, std::min<size_t>(end - at, 40)))};
     }
     ids.push_back(id);
     at = end;
   }
+  if (ids.empty()) return Error{.where = where, .what = "no token ids in it"};
   return ids;
 }
 
 Result<std::vector<int32_t>> read_token_file(const std::string& path) {
   LILY_TRY(const std::string text, read_file(path));
-  LILY_TRY(std::vector<int32_t> ids, parse_token_ids(text, path));
-  if (ids.empty()) return Error{.where = path, .what = "no token ids in it"};
-  return ids;
+  return parse_token_ids(text, path);
 }
 
 }  // namespace lily::cli

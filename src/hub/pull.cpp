@@ -128,7 +128,7 @@ Result<std::string> Pull::ask_hub() {
   const Repository& repository = options_.repository;
   NetworkOptions network = network_;
   // Whoever has the model already is not kept waiting for a network that is not there.
-  const bool here = complete_ || !find_in_cache(cache_directory(), repository).empty();
+  const bool here = complete_ || (options_.directory.empty() && !find_in_cache(cache_directory(), repository).empty());
   if (here && !options_.update) {
     network.retries = 0;
     network.stall_limit = std::min(network.stall_limit, std::chrono::milliseconds(10'000));

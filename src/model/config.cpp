@@ -200,7 +200,7 @@ Quantization read_quantization(const json& object, const std::string& where, std
 
 Result<QuantizationConfig> read_quantization_config(const json& block, const std::string& where) {
   if (!block.is_object()) return Error{where, "wrong value", "an object", kind_of(block)};
-  if (const auto method = block.find("quant_method"); method != block.end() && !block.contains("bits")) {
+  if (const auto method = block.find("quant_method"); method != block.end()) {
     return Error{where + ": quant_method", "quantisation not supported", "MLX affine (bits, group_size)",
                  short_form(*method)};
   }

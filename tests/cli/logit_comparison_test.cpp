@@ -25,11 +25,11 @@ std::string file_of(const std::string& name, std::vector<int64_t> shape, const s
 }
 
 TEST(LogitComparison, ReportsEveryFigure) {
-  // b's margins: 2, 0.25, 0.0005. a differs in one element of the second row, and so in its best id.
-  const std::vector<float> b = {3, 1, 0, 1, 1.25f, 0, 5, 0, 5.0005f};
+  // b's margins: 2, 0.25, 0.0005, 8.9. a differs in one element of the second row, and so in its best id.
+  const std::vector<float> b = {3, 1, 0, 1, 1.25f, 0, 5, 0, 5.0005f, 1, 1.1f, 10};
   std::vector<float> a = b;
   a[3] = 1.5f;
-  const auto result = compare_logits(file_of("a", {3, 3}, a), file_of("b", {3, 3}, b), {-1, 1e-3, 0.5});
+  const auto result = compare_logits(file_of("a", {4, 3}, a), file_of("b", {4, 3}, b), {-1, 1e-3, 0.5});
   ASSERT_TRUE(result.ok()) << result.error().message();
   double squares = 0;
   for (const float x : b) squares += double{x} * x;
@@ -39,7 +39,7 @@ TEST(LogitComparison, ReportsEveryFigure) {
   EXPECT_EQ(result->id, 0);
   EXPECT_EQ(result->a, 1.5f);
   EXPECT_EQ(result->b, 1.0f);
-  const std::pair<int64_t, int64_t> expected[] = {{3, 2}, {2, 1}, {1, 1}};  // positions, equal
+  const std::pair<int64_t, int64_t> expected[] = {{4, 3}, {3, 2}, {2, 2}};  // positions, equal
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result->agreements[i].positions, expected[i].first) << i;
     EXPECT_EQ(result->agreements[i].equal, expected[i].second) << i;
@@ -47,7 +47,7 @@ TEST(LogitComparison, ReportsEveryFigure) {
   // KL of the second row by its definition.
   const double sum_a = std::exp(1.5) + std::exp(1.25) + 1, sum_b = std::exp(1.0) + std::exp(1.25) + 1;
   const double kl = std::exp(1.0) / sum_b * (1.0 - 1.5) + std::log(sum_a) - std::log(sum_b);
-  EXPECT_NEAR(result->mean_kl, kl / 3, 1e-9);
+  EXPECT_NEAR(result->mean_kl, kl / 4, 1e-9);
 }
 
 TEST(LogitComparison, OfAFileWithItselfIsZero) {

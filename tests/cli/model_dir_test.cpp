@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/paths.h"
+
 namespace lily::cli {
 namespace {
 

@@ -213,6 +213,15 @@ TEST_F(CacheTest, OfflineCacheIsUsedToo) {
   EXPECT_EQ(last_model(), snapshot(cache).string() + "\n");
 }
 
+TEST_F(CacheTest, CacheIsNoReasonToGiveUpOnAGivenFolder) {
+  fill_cache(home / ".cache/huggingface/hub");
+  hub.fault = [](const HubRequest& request) {
+    return request.path.starts_with("/api/") && request.nth == 1 ? Fault{.status = 503} : Fault{};
+  };
+  pull_well({"--dir", home / "here"});
+  EXPECT_TRUE(std::filesystem::exists(home / "here" / second));
+}
+
 TEST_F(CacheTest, IncompleteCacheIsNot) {
   const auto cache = home / "hf/hub";
   environment["HF_HOME"] = home / "hf";

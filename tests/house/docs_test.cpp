@@ -81,40 +81,51 @@ bool exists(const std::string& path, const std::vector<std::string>& all) {
   return true;
 }
 
-std::set<std::string> subcommands() {
-  static const std::regex entry(R"(\s+([a-z]+)\s.*)");
-  std::set<std::string> names;
-  bool listed = false;
-  for (const std::string& line : split_lines(output_of(std::string(LILY_BINARY) + " --help"))) {
-    std::smatch match;
-    if (listed && std::regex_match(line, match, entry)) names.insert(match.str(1));
-    if (line.starts_with("Subcommands")) listed = true;
-  }
-  return names;
-}
-
+// What `lily <command> --help` prints; of `test`, which is the script's, the script itself.
 std::string help_of(const std::string& command) {
   if (command == "test") return read(root() / "lily");
   return output_of(std::string(LILY_BINARY) + " " + command + " --help");
 }
 
-// What is wrong with a line such as `./lily generate --prompt "x" | less`; empty when nothing is, or when it is no command.
-std::string fault_of(const std::string& line, const std::set<std::string>& commands) {
-  static const std::regex lily(R"((?:\./)?lily ([a-z]+)(.*))");
-  static const std::regex option(R"([\s(\[|](--?[a-z][\w-]*))");
+std::set<std::string> subcommands(const std::string& command = "") {
+  static const std::regex entry(R"(\s+([a-z]+)\s.*)");
+  std::set<std::string> names;
+  bool listed = false;
+  for (const std::string& line : split_lines(help_of(command))) {
+    std::smatch match;
+    if (listed && std::regex_match(line, match, entry)) names.insert(match.str(1));
+    if (line.starts_with("Subcommands")) listed = true;
+  }
+  if (command.empty()) names.insert("test");
+  return names;
+}
+
+std::string preset_fault(const std::string& line) {
   static const std::regex preset(R"(.*--preset[ =](\w+).*)");
   std::smatch match;
-  if (line.starts_with("cmake ") && std::regex_match(line, match, preset)) {
-    const bool known =
-        read(root() / "CMakePresets.json").find("\"name\": \"" + match.str(1) + "\"") != std::string::npos;
-    return known ? "" : "no preset " + match.str(1);
-  }
-  if (!std::regex_match(line, match, lily)) return "";
-  const std::string command = match.str(1);
-  if (command != "test" && !commands.contains(command)) return "no command " + command;
+  if (!std::regex_match(line, match, preset)) return "";
+  const bool known = read(root() / "CMakePresets.json").find("\"name\": \"" + match.str(1) + "\"") != std::string::npos;
+  return known ? "" : "no preset " + match.str(1);
+}
+
+// What is wrong with a line such as `./lily generate --prompt "x" | less`; empty when nothing is, or when it is no command.
+std::string fault_of(const std::string& line) {
+  static const std::regex lily(R"((?:\./)?lily((?: [a-z]+)+)(.*))");
   static const std::regex quoted(R"("[^"]*"|'[^']*')");
-  const std::string arguments = std::regex_replace(match.str(2), quoted, "TEXT");
+  static const std::regex option(R"([\s(\[|](--?[a-z][\w-]*))");
+  if (line.starts_with("cmake ")) return preset_fault(line);
+  std::smatch match;
+  if (!std::regex_match(line, match, lily)) return "";
+  std::string command;
+  std::istringstream words(match.str(1));
+  for (std::string word; words >> word;) {
+    const std::set<std::string> known = subcommands(command);
+    if (known.empty()) break;  // a word for the command itself
+    if (!known.contains(word)) return "no command " + word;
+    command += (command.empty() ? "" : " ") + word;
+  }
   const std::string help = help_of(command);
+  const std::string arguments = std::regex_replace(match.str(2), quoted, "TEXT");
   for (std::sregex_iterator i(arguments.begin(), arguments.end(), option), end; i != end; ++i) {
     const std::regex word("(^|[\\s,\\[])" + i->str(1) + "([\\s,=\\]]|$)");
     if (!std::regex_search(help, word)) return command + " has no option " + i->str(1);
@@ -147,10 +158,9 @@ TEST(Docs, EveryPathExists) {
 }
 
 TEST(Docs, EveryCommandExists) {
-  const std::set<std::string> commands = subcommands();
   for (const std::string& document : documents()) {
     for (const std::string& code : code_of(read(root() / document))) {
-      EXPECT_EQ(fault_of(code, commands), "") << document << ": " << code;
+      EXPECT_EQ(fault_of(code), "") << document << ": " << code;
     }
   }
 }
@@ -177,11 +187,14 @@ TEST(Docs, SeesPlantedFaults) {
   EXPECT_EQ(code_of("a `b` c\n```\n$ ./lily chat\nhello `d`\n```\n`e`"),
             (std::vector<std::string>{"b", "./lily chat", "e"}));
   EXPECT_EQ(links_of("[a](b.md#c) [d](https://e)"), std::vector<std::string>{"b.md"});
-  EXPECT_EQ(fault_of("lily fly", {"chat"}), "no command fly");
-  EXPECT_EQ(fault_of("./lily test --fast", {}), "test has no option --fast");
-  EXPECT_EQ(fault_of("./lily test --slow", {}), "");
-  EXPECT_EQ(fault_of("cmake --preset fast", {}), "no preset fast");
-  EXPECT_EQ(fault_of("cmake --build --preset release", {}), "");
+  EXPECT_EQ(fault_of("lily fly"), "no command fly");
+  EXPECT_EQ(fault_of("./lily test --fast"), "test has no option --fast");
+  EXPECT_EQ(fault_of("./lily test --slow"), "");
+  EXPECT_EQ(fault_of("lily inspect DIR --jason"), "inspect has no option --jason");
+  EXPECT_EQ(fault_of("lily eval logit"), "no command logit");
+  EXPECT_EQ(fault_of("lily eval logits --tokens FILE | less"), "");
+  EXPECT_EQ(fault_of("cmake --preset fast"), "no preset fast");
+  EXPECT_EQ(fault_of("cmake --build --preset release"), "");
 }
 
 }  // namespace

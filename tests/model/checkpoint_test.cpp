@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "model/weights.h"
+#include "support/bound_model.h"
 #include "support/oracle.h"
 #include "support/temporary_directory.h"
 #include "support/test_model.h"
@@ -12,28 +13,15 @@
 namespace lily {
 namespace {
 
+using test::BoundModel;
+using test::open_and_bind;
 using test::TemporaryDirectory;
 using test::TestModel;
 using testing::ElementsAre;
 
-struct Bound {
-  std::unique_ptr<Checkpoint> checkpoint;
-  ModelWeights weights;
-};
-
-Bound open_and_bind(const std::string& directory) {
-  auto checkpoint = Checkpoint::open(directory);
-  if (!checkpoint) return ADD_FAILURE() << checkpoint.error().message(), Bound{};
-  Bound bound{std::make_unique<Checkpoint>(std::move(*checkpoint)), {}};
-  auto weights = bind_weights(*bound.checkpoint);
-  if (!weights) return ADD_FAILURE() << weights.error().message(), Bound{};
-  bound.weights = std::move(*weights);
-  return bound;
-}
-
-Bound open_and_bind(const TestModel& model, const TemporaryDirectory& directory) {
+BoundModel open_and_bind(const TestModel& model, const TemporaryDirectory& directory) {
   model.write(directory.path());
-  return open_and_bind(directory.path());
+  return test::open_and_bind(directory.path());
 }
 
 std::vector<float> values(const WeightMatrix& matrix) {
@@ -66,7 +54,7 @@ ModelConfig unquantized(ModelConfig config) {
 
 TEST(Checkpoint, BindsMoe) {
   const TemporaryDirectory directory;
-  const Bound bound = open_and_bind(TestModel(), directory);
+  const BoundModel bound = open_and_bind(TestModel(), directory);
   ASSERT_EQ(bound.weights.layers.size(), 4u);
   EXPECT_EQ(bound.weights.layers[3].kind, LayerKind::full_attention);
   EXPECT_EQ(bound.weights.layers[3].full.q.rows, 128);
@@ -80,7 +68,7 @@ TEST(Checkpoint, BindsDenseAndTied) {
   const TemporaryDirectory directory;
   ModelConfig config = test::small_dense_config();
   config.tie_word_embeddings = true;
-  const Bound bound = open_and_bind(TestModel(config), directory);
+  const BoundModel bound = open_and_bind(TestModel(config), directory);
   EXPECT_EQ(bound.weights.layers.at(0).mlp.down.cols, 96);
   EXPECT_EQ(bound.weights.head.data, bound.weights.embed.data);
 }
@@ -89,7 +77,7 @@ TEST(Checkpoint, TiedModelMayCarryAHeadButUsesTheEmbedding) {
   const TemporaryDirectory directory;
   TestModel model;
   model.text_config()["tie_word_embeddings"] = true;
-  const Bound bound = open_and_bind(model, directory);
+  const BoundModel bound = open_and_bind(model, directory);
   EXPECT_EQ(bound.weights.head.data, bound.weights.embed.data);
 }
 
@@ -103,7 +91,7 @@ TEST(Checkpoint, ShardsEqualOneFile) {
 TEST(Checkpoint, TextOnlyNamesEqualNestedOnes) {
   const TemporaryDirectory nested, text_only;
   TestModel model;
-  const Bound a = open_and_bind(model, nested);
+  const BoundModel a = open_and_bind(model, nested);
   model.rename_prefix("language_model.model.", "model.");
   model.rename_prefix("language_model.lm_head.", "lm_head.");
   expect_equal(a.weights, open_and_bind(model, text_only).weights);
@@ -112,7 +100,7 @@ TEST(Checkpoint, TextOnlyNamesEqualNestedOnes) {
 TEST(Checkpoint, HuggingFaceFormEqualsUnquantizedMlx) {
   const TemporaryDirectory mlx, raw;
   const TestModel model(unquantized(test::small_config()));
-  const Bound a = open_and_bind(model, mlx), b = open_and_bind(test::to_raw(model), raw);
+  const BoundModel a = open_and_bind(model, mlx), b = open_and_bind(test::to_raw(model), raw);
   expect_equal(a.weights, b.weights);
   EXPECT_EQ(b.weights.layers[0].moe.up.stride, 64);
   EXPECT_EQ(b.weights.layers[0].moe.up.offset, 32);
@@ -144,7 +132,7 @@ TEST(Checkpoint, AcceptsFloat32AndFloat16) {
   for (float& w : head.as<float>()) w = 0.125f;
   model.layer_tensor(0, "linear_attn.A_log").dtype = DType::f16;
   model.layer_tensor(0, "linear_attn.A_log").as<uint16_t>()[0] = 0x3c00;
-  const Bound bound = open_and_bind(model, directory);
+  const BoundModel bound = open_and_bind(model, directory);
   EXPECT_EQ(bound.weights.head.dtype, DType::f32);
   EXPECT_EQ(values(bound.weights.head)[5], 0.125f);
   EXPECT_EQ(bound.weights.layers[0].linear.a_log[0], 1.0f);
@@ -185,7 +173,7 @@ TEST(Checkpoint, EndTokensOfGenerationConfigAreAdded) {
 TEST(Checkpoint, DataMayBeUnaligned) {
   const TemporaryDirectory aligned, shifted;
   const TestModel model;
-  const Bound a = open_and_bind(model, aligned);
+  const BoundModel a = open_and_bind(model, aligned);
   model.write(shifted.path());
   std::string file = test::read_text(shifted / "model.safetensors");
   const auto length = load_unaligned<uint64_t>(file.data()) + 1;
@@ -199,7 +187,7 @@ class OracleCheckpoint : public testing::TestWithParam<const char*> {};
 
 TEST_P(OracleCheckpoint, Binds) {
   LILY_NEED_ORACLE(GetParam());
-  const Bound bound = open_and_bind(test::open_oracle(GetParam()).directory);
+  const BoundModel bound = open_and_bind(test::open_oracle(GetParam()).directory);
   EXPECT_EQ(bound.weights.layers.size(), bound.checkpoint->config().layers.size());
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
 
@@ -69,6 +70,7 @@ inline void expect_one_error(const Malformed& m) {
   const ProgramRun run = run_lily("inspect " + directory.path());
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.err, "lily: " + error.message() + "\n");
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
   EXPECT_EQ(run.out, "");
 }
 

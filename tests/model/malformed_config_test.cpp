@@ -130,6 +130,9 @@ std::vector<Malformed> quantization_cases() {
           },
           {quantization + "quant_method", "quantisation not supported", "MLX affine (bits, group_size)", "\"fp8\""}),
       config_case(
+          "Awq", [](json& root, json&) { root["quantization"]["quant_method"] = "awq"; },
+          {quantization + "quant_method", "quantisation not supported", "MLX affine (bits, group_size)", "\"awq\""}),
+      config_case(
           "ContradictingOverrides",
           [](json& root, json&) {
             root["quantization"]["model.layers.0.mlp.gate"] = {{"bits", 4}, {"group_size", 32}};

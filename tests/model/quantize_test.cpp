@@ -9,12 +9,16 @@
 #include "base/mapped_file.h"
 #include "model/checkpoint.h"
 #include "model/weights.h"
+#include "support/bound_model.h"
 #include "support/oracle.h"
 #include "support/temporary_directory.h"
 #include "support/test_model.h"
 
 namespace lily {
 namespace {
+
+using test::BoundModel;
+using test::open_and_bind;
 
 class MlxGolden : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
@@ -82,21 +86,6 @@ INSTANTIATE_TEST_SUITE_P(All, MlxGolden,
                          });
 
 // ---- Whole checkpoints
-
-struct Bound {
-  std::unique_ptr<Checkpoint> checkpoint;
-  ModelWeights weights;
-};
-
-Bound open_and_bind(const std::string& directory) {
-  auto checkpoint = Checkpoint::open(directory);
-  if (!checkpoint) return ADD_FAILURE() << checkpoint.error().message(), Bound{};
-  Bound bound{std::make_unique<Checkpoint>(std::move(*checkpoint)), {}};
-  auto weights = bind_weights(*bound.checkpoint);
-  if (!weights) return ADD_FAILURE() << weights.error().message(), Bound{};
-  bound.weights = std::move(*weights);
-  return bound;
-}
 
 // Half a step for the rounding to a code. The anchored edge is `steps` = rint(edge / step) steps from zero, at least half
 // of the top code, so rounding that number stretches the grid by up to 0.5 / (top / 2): the other edge can lie one step
@@ -172,7 +161,7 @@ TEST(QuantizeCheckpoint, RawBecomesTheMlxForm) {
   EXPECT_TRUE(std::filesystem::exists(directory / "mlx/generation_config.json"));
   EXPECT_FALSE(std::filesystem::exists(directory / "mlx/notes.txt"));
 
-  const Bound a = open_and_bind(directory / "raw"), b = open_and_bind(directory / "mlx");
+  const BoundModel a = open_and_bind(directory / "raw"), b = open_and_bind(directory / "mlx");
   EXPECT_TRUE(b.checkpoint->tensors().contains("language_model.model.layers.0.mlp.switch_mlp.up_proj.scales"));
   expect_close(a.weights, b.weights, 4);
 }
@@ -183,7 +172,7 @@ TEST(QuantizeCheckpoint, OracleStaysWithinAStep) {
   const test::Oracle oracle = test::open_oracle("g");
   const auto summary = quantize_checkpoint(oracle.directory, directory / "mlx", {});
   ASSERT_TRUE(summary) << summary.error().message();
-  const Bound a = open_and_bind(oracle.directory), b = open_and_bind(directory / "mlx");
+  const BoundModel a = open_and_bind(oracle.directory), b = open_and_bind(directory / "mlx");
   expect_close(a.weights, b.weights, 8);
 }
 
@@ -193,7 +182,7 @@ TEST(QuantizeCheckpoint, ColumnsThatTheGroupDoesNotDivideStayBf16) {
   raw_model().write(directory / "raw");
   const auto summary = quantize_checkpoint(directory / "raw", directory / "mlx", {});  // group 64; down_proj has 32
   ASSERT_TRUE(summary) << summary.error().message();
-  const Bound bound = open_and_bind(directory / "mlx");
+  const BoundModel bound = open_and_bind(directory / "mlx");
   EXPECT_EQ(bound.weights.layers[0].moe.down.all.dtype, DType::bf16);
   EXPECT_EQ(bound.weights.layers[0].moe.gate.all.bits, 4);
 }

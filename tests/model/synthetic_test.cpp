@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "model/reference.h"
 #include "model/weights.h"
 #include "support/temporary_directory.h"
 #include "support/test_model.h"
@@ -86,6 +87,26 @@ TEST(Synthetic, DecaysAreThoseOfTrainedModels) {
   }
 }
 
+// Through the whole model: finite, and logits neither flat nor one-hot.
+TEST(Synthetic, LogitsHaveSpread) {
+  const TemporaryDirectory directory;
+  ModelConfig config = test::small_config();
+  config.layers = layer_pattern(12);
+  config.quantization = mixed_quantization(config, {.bits = 4, .group_size = 32}, 8);
+  ASSERT_TRUE(write_synthetic(directory.path(), config, 1));
+  const auto checkpoint = Checkpoint::open(directory.path());
+  const auto weights = bind_weights(*checkpoint);
+  ReferenceState state(config);
+  const std::vector<int32_t> tokens = {1, 2, 3, 5, 8, 13, 21, 34};
+  const auto hidden = reference_forward(config, *weights, state, tokens);
+  const auto logits = reference_logits(*weights, hidden);
+  double squares = 0;
+  for (const float value : logits) squares += double{value} * value;
+  const double deviation = std::sqrt(squares / static_cast<double>(logits.size()));
+  EXPECT_GT(deviation, 1);
+  EXPECT_LT(deviation, 10);
+}
+
 TEST(Synthetic, ShardsAreCutAndIndexed) {
   const TemporaryDirectory directory;
   const ModelConfig config = test::small_config();
@@ -113,6 +134,16 @@ TEST(Synthetic, FilesAreAligned) {
   for (const auto& [name, tensor] : checkpoint->tensors()) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype), 0u) << name;
   }
+}
+
+TEST(Synthetic, TooLittleSpaceIsAnErrorBeforeTheFirstByte) {
+  const TemporaryDirectory directory;
+  const std::vector<TensorSpec> huge = {{"x", DType::u8, {int64_t{1} << 60}}};
+  const auto writer = CheckpointWriter::create(directory.path(), huge);
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().what, "not enough free space");
+  EXPECT_EQ(writer.error().expected, "1152921504.61 GB");
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 }  // namespace
