@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -15,6 +14,8 @@
 
 #include "base/mapped_file.h"
 #include "cli/commands.h"
+#include "cli/model_dir.h"
+#include "cli/options.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -36,20 +37,12 @@ Result<std::string> read_input(const TokenizeOptions& options) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-// Whitespace-separated decimal ids.
-Result<std::vector<int32_t>> parse_ids(std::string_view text, const Tokenizer& tokenizer) {
-  constexpr std::string_view spaces = " \t\r\n";
-  std::vector<int32_t> ids;
-  for (size_t at = text.find_first_not_of(spaces); at != text.npos; at = text.find_first_not_of(spaces, at)) {
-    const std::string_view word = text.substr(at, text.find_first_of(spaces, at) - at);
-    int32_t id = -1;
-    const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (failure != std::errc() || end != word.data() + word.size() || id < 0 || id >= tokenizer.size()) {
-      return Error{"--decode", "bad token id", "0 to " + std::to_string(tokenizer.size() - 1),
-                   std::string(word.substr(0, 40))};
+Result<std::vector<int32_t>> read_ids(const std::string& input, const Tokenizer& tokenizer) {
+  LILY_TRY(std::vector<int32_t> ids, parse_token_ids(input, "--decode"));
+  for (const int32_t id : ids) {
+    if (id >= tokenizer.size()) {
+      return Error{"--decode", "unknown token id", fmt::format("below {}", tokenizer.size()), std::to_string(id)};
     }
-    ids.push_back(id);
-    at += word.size();
   }
   return ids;
 }
@@ -77,11 +70,15 @@ std::string to_json(const std::vector<int32_t>& ids, const Tokenizer& tokenizer)
 }
 
 Result<std::string> tokenize(const TokenizeOptions& options) {
-  LILY_TRY(const Tokenizer tokenizer, Tokenizer::load(options.model + "/tokenizer.json"));
+  std::string model = options.model;  // as given, it need hold no more than a tokenizer
+  if (model.empty()) {
+    LILY_TRY(model, find_model(""));
+  }
+  LILY_TRY(const Tokenizer tokenizer, Tokenizer::load(model + "/tokenizer.json"));
   LILY_TRY(const std::string input, read_input(options));
   std::vector<int32_t> ids;
   if (options.decode) {
-    LILY_TRY(ids, parse_ids(input, tokenizer));
+    LILY_TRY(ids, read_ids(input, tokenizer));
   } else {
     ids = tokenizer.encode(input, options.trusted);
   }
@@ -94,7 +91,7 @@ Result<std::string> tokenize(const TokenizeOptions& options) {
 Command tokenize_command(CLI::App& app) {
   auto options = std::make_shared<TokenizeOptions>();
   CLI::App* command = app.add_subcommand("tokenize", "Turn text into token ids, or ids into text");
-  command->add_option("-m,--model", options->model, "Model directory")->required();
+  command->add_option("-m,--model", options->model, "Model directory");
   auto* text = command->add_option("--text", options->text, "Text; without it, --file or standard input");
   command->add_option("--file", options->file, "File to read")->excludes(text);
   command->add_flag("--trusted", options->trusted, "Added tokens such as <|im_end|> count as such");
