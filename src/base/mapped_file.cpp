@@ -16,6 +16,13 @@ Error system_error(const std::string& path, const char* what) {
   return Error{.where = path, .what = std::string(what) + ": " + std::strerror(errno)};
 }
 
+// The input was right, the disk was not.
+Error write_error(const std::string& path) {
+  Error error = system_error(path, "cannot write");
+  error.exit_code = 1;
+  return error;
+}
+
 // Closes a file descriptor at the end of its scope.
 struct Descriptor {
   int fd;
@@ -35,7 +42,7 @@ Result<void> write_all(int fd, std::span<const std::byte> bytes, const std::stri
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error(path, "cannot write");
+    if (written < 0) return write_error(path);
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return {};
@@ -91,7 +98,7 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
     const Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
     if (file.fd < 0) return system_error(temporary, "cannot create");
     written = write_all(file.fd, bytes, temporary);
-    if (written && ::fsync(file.fd) != 0) written = system_error(temporary, "cannot write");
+    if (written && ::fsync(file.fd) != 0) written = write_error(temporary);
   }
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = system_error(path, "cannot replace");
   if (!written) ::unlink(temporary.c_str());

@@ -2,21 +2,16 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
+#include "base/paths.h"
 #include "cli/progress.h"
 
 namespace lily::cli {
 namespace {
 
 constexpr const char* white_space = " \t\r\n";
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 }  // namespace
 

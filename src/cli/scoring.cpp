@@ -69,7 +69,7 @@ Result<Perplexity> perplexity(Backend& backend, std::span<const int32_t> tokens,
     };
     LILY_CHECK(score(backend, part, options, add_rows));
   }
-  if (!std::isfinite(sum.nll)) return Error{.where = "perplexity", .what = "logits are not finite"};
+  if (!std::isfinite(sum.nll)) return Error{.where = "perplexity", .what = "logits are not finite", .exit_code = 1};
   return sum;
 }
 

@@ -71,6 +71,7 @@ Attempt get_rest(Connection& connection, const std::string& url, const RemoteFil
     }
     return std::optional<Attempt>();
   });
+  attempt.received = partial.size() - start;  // what was skipped is no progress
   if (attempt.verdict == Verdict::done && partial.size() < file.size) {
     attempt =
         wrong_reply("the server ends too early", fmt::format("{} bytes", file.size), fmt::format("{}", partial.size()));

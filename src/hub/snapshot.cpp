@@ -106,7 +106,7 @@ Result<Snapshot> read_listing(const std::string& where, const json& listing) {
     if (!name.is_string()) return bad_listing(where, "a file without a name");
     const std::string text = name.get<std::string>();
     if (is_dangerous(text)) return bad_listing(where, "a file name that is not safe", text);
-    if (!is_plain(text, "._-") || !(is_read_by_engine(text) || is_notice(text))) continue;
+    if (text.front() == '.' || !is_plain(text, "._-") || !(is_read_by_engine(text) || is_notice(text))) continue;
     if (!names.insert(text).second) return bad_listing(where, "a file twice", text);
     if (names.size() > most_files) return bad_listing(where, "too many files");
     LILY_TRY(RemoteFile file, parse_file(where, text, entry));

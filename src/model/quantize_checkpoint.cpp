@@ -101,9 +101,9 @@ struct Job {
 
 class Converter {
  public:
-  Converter(const Sources& sources, const ModelConfig& target, const std::vector<TensorSpec>& tensors,
-            const CheckpointWriter& writer)
-      : sources_(sources), target_(target), tensors_(tensors), writer_(writer) {
+  Converter(const std::string& source_path, const Sources& sources, const ModelConfig& target,
+            const std::vector<TensorSpec>& tensors, const CheckpointWriter& writer)
+      : source_path_(source_path), sources_(sources), target_(target), tensors_(tensors), writer_(writer) {
     for (size_t i = 0; i < tensors.size(); ++i) add_jobs(i);
   }
 
@@ -172,7 +172,7 @@ class Converter {
     for (int64_t r = 0; r < job.rows; ++r) {
       std::byte* out = &data[r * row_bytes];
       if (!read_row(source, job.first_row + r, row)) {
-        return Error{tensor.name, "cannot be quantised", "finite weights",
+        return Error{source_path_ + ": " + tensor.name, "cannot be quantised", "finite weights",
                      "NaN or infinity in row " + std::to_string(job.first_row + r)};
       }
       if (quantized) {
@@ -190,6 +190,7 @@ class Converter {
     return writer_.write(job.tensor + 2, job.first_row * groups * 2, std::as_bytes(std::span(biases)));
   }
 
+  const std::string& source_path_;
   const Sources& sources_;
   const ModelConfig& target_;
   const std::vector<TensorSpec>& tensors_;
@@ -244,7 +245,7 @@ Result<PartSizes> convert_into(const std::string& directory, const Checkpoint& c
   keep_wide_decays(checkpoint, tensors);
   LILY_TRY(CheckpointWriter writer, CheckpointWriter::create(directory, tensors));
   const Sources sources = sources_of(weights, target.is_moe());
-  LILY_CHECK(Converter(sources, target, tensors, writer).run(progress));
+  LILY_CHECK(Converter(checkpoint.directory(), sources, target, tensors, writer).run(progress));
   LILY_CHECK(writer.finish());
   LILY_CHECK(copy_companions(checkpoint.directory(), directory));
   LILY_CHECK(write_config(checkpoint.directory(), directory, target.quantization));

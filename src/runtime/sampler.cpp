@@ -61,7 +61,9 @@ Sampler::Sampler(const SamplingParams& params, int32_t tokens)
 Result<int32_t> Sampler::sample(std::span<float> logits) {
   logits = logits.first(std::min(logits.size(), tokens_));
   penalize(logits);
-  if (logits.empty() || !all_finite(logits)) return Error{.where = "sampler", .what = "logits are not finite"};
+  if (logits.empty() || !all_finite(logits)) {
+    return Error{.where = "sampler", .what = "logits are not finite", .exit_code = 1};
+  }
   const int32_t token = pick(logits);
   ++seen_[token];
   return token;

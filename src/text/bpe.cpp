@@ -44,7 +44,7 @@ Result<Bpe::Merge> Bpe::resolve(const TokenizerJson& json, size_t rank, const Vo
   size_t found = 0;
   for (const std::string_view part : {all.substr(0, left_size), all.substr(left_size), all}) {
     const int32_t guess = found == 2 && rank > 0 ? merges_.back().result + 1 : -1;  // how trainers number them
-    const auto id = vocabulary.bytes_of(guess) == part ? std::optional(guess) : vocabulary.id_of(part);
+    const auto id = guess >= 0 && vocabulary.bytes_of(guess) == part ? std::optional(guess) : vocabulary.id_of(part);
     if (!id) return Error{where, fmt::format("model.merges[{}]", rank), "tokens of model.vocab", excerpt(part)};
     ids[found++] = *id;
   }

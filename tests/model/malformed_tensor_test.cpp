@@ -74,6 +74,11 @@ std::vector<Malformed> shape_cases() {
                 m.layer_tensor(0, "linear_attn.in_proj_a.biases") = {DType::f32, {2, 2}, std::vector<std::byte>(16)};
               },
               {file_layer0 + "linear_attn.in_proj_a.biases", "differs from .scales", "BF16 [2, 2]", "F32 [2, 2]"}),
+  };
+}
+
+std::vector<Malformed> layout_cases() {
+  return {
       spoiled(
           "MixedConvolutionLayouts",
           [](TestModel& m) {
@@ -102,6 +107,15 @@ std::vector<Malformed> shape_cases() {
 
 std::vector<Malformed> quantization_cases() {
   return {
+      spoiled("NoColumns",
+              [](TestModel& m) {
+                m.config["quantization"][layer0 + "mlp.gate"] = false;
+                m.layer_tensor(0, "mlp.gate.weight") = {DType::u32, {4, 0}, {}};
+                m.layer_tensor(0, "mlp.gate.scales") = {DType::bf16, {4, 0}, {}};
+                m.layer_tensor(0, "mlp.gate.biases") = {DType::bf16, {4, 0}, {}};
+              },
+              {file_layer0 + "mlp.gate.weight", "quantisation contradicts config.json", "not quantised for [4, 64]",
+               "U32 [4, 0] with scales [4, 0]"}),
       spoiled("BitsContradictConfig", [](TestModel& m) { m.config["quantization"].erase(layer0 + "mlp.gate"); },
               {file_layer0 + "mlp.gate.weight", "quantisation contradicts config.json",
                "4 bits, group size 32 for [4, 64]", "8 bits, group size 32"}),
@@ -160,7 +174,7 @@ class MalformedTensor : public testing::TestWithParam<Malformed> {};
 
 TEST_P(MalformedTensor, IsOneExactError) { expect_one_error(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, MalformedTensor, all_of({shape_cases(), quantization_cases(), value_cases()}),
+INSTANTIATE_TEST_SUITE_P(All, MalformedTensor, all_of({shape_cases(), layout_cases(), quantization_cases(), value_cases()}),
                          name_of_case);
 
 }  // namespace

@@ -214,7 +214,7 @@ TEST(QuantizeCheckpoint, NanLeavesNothingBehind) {
   ASSERT_FALSE(summary);
   EXPECT_EQ(
       summary.error().message(),
-      "language_model.lm_head.weight: cannot be quantised: expected finite weights, got NaN or infinity in row 5");
+      directory / "raw" + ": language_model.lm_head.weight: cannot be quantised: expected finite weights, got NaN or infinity in row 5");
   EXPECT_FALSE(std::filesystem::exists(directory / "mlx"));
   EXPECT_FALSE(std::filesystem::exists(directory / "mlx.partial"));
 }
