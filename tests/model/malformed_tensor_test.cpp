@@ -15,8 +15,7 @@ void set_bf16(test::TestTensor& tensor, size_t element, float value) {
   tensor.as<uint16_t>()[element] = float_to_bf16(value);
 }
 
-std::vector<Malformed> shape_cases() {
-  const std::string a_scales = layer0 + "linear_attn.in_proj_a.scales";
+std::vector<Malformed> name_cases() {
   return {
       spoiled("MissingNorm", [](TestModel& m) { m.tensors.erase("language_model.model.norm.weight"); },
               {": language_model.model.norm.weight", "tensor is missing", "", ""}),
@@ -40,6 +39,12 @@ std::vector<Malformed> shape_cases() {
               [](TestModel& m) { m.tensors["model.norm.weight"] = m.tensors.at("language_model.model.norm.weight"); },
               {"/model.safetensors: language_model.model.norm.weight", "the same tensor under another prefix",
                "one of them", "model.norm.weight"}),
+  };
+}
+
+std::vector<Malformed> shape_cases() {
+  const std::string a_scales = layer0 + "linear_attn.in_proj_a.scales";
+  return {
       spoiled("NormOfWrongLength",
               [](TestModel& m) {
                 m.layer_tensor(0, "input_layernorm.weight") = {DType::bf16, {63}, std::vector<std::byte>(126)};
@@ -174,8 +179,9 @@ class MalformedTensor : public testing::TestWithParam<Malformed> {};
 
 TEST_P(MalformedTensor, IsOneExactError) { expect_one_error(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, MalformedTensor, all_of({shape_cases(), layout_cases(), quantization_cases(), value_cases()}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    All, MalformedTensor,
+    all_of({name_cases(), shape_cases(), layout_cases(), quantization_cases(), value_cases()}), name_of_case);
 
 }  // namespace
 }  // namespace lily::test
