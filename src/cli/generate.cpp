@@ -108,8 +108,7 @@ Result<Finish> run_prompt(const std::vector<int32_t>& prompt, Format format, Ses
     if (format == Format::text) print_text(event);
     (event.channel == Channel::content ? texts.content : texts.reasoning) += event.text;
   };
-  LILY_TRY(const Reply reply,
-           generate(session, engine.tokenizer ? &*engine.tokenizer : nullptr, prompt, options));
+  LILY_TRY(const Reply reply, generate(session, engine.tokenizer ? &*engine.tokenizer : nullptr, prompt, options));
   if (format == Format::text) std::puts("");
   if (format == Format::ids) std::puts(fmt::format("{}", fmt::join(reply.tokens, " ")).c_str());
   if (format == Format::json) print_json(prompt, reply, texts, options.sampling.seed);
@@ -158,7 +157,8 @@ Command generate_command(CLI::App& app) {
   add_model_options(*command, settings->model);
   add_context_option(*command, settings->model);
   command->add_option("--prompt", settings->prompt, "Text to continue; spelled-out special tokens are meant as such");
-  command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again")->type_name("FILE");
+  command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again")
+      ->type_name("FILE");
   command->add_flag("--chat", settings->chat, "The prompt is a user's message: apply the chat template");
   command->add_option("--system", settings->system, "System message, with --chat");
   command->add_flag("--no-think", settings->no_think, "No thinking, with --chat");
