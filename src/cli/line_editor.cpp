@@ -129,8 +129,9 @@ LineEditor::Impl::Impl(const std::string& file, Interrupt& interrupt_flag)
   ::el_set(editor, EL_PROMPT_ESC, &prompt_of, '\1');
   ::el_set(editor, EL_EDITOR, "emacs");
   ::el_set(editor, EL_GETCFN, &read_character);
-  ::el_set(editor, EL_ADDFN, "lily-paste", "Insert pasted text", &insert_paste);
-  ::el_set(editor, EL_ADDFN, "lily-interrupt", "Give the line up", &give_up);
+  // Wide, because the editor keeps these strings; narrow ones it would copy and never free.
+  ::el_wset(editor, EL_ADDFN, L"lily-paste", L"Insert pasted text", &insert_paste);
+  ::el_wset(editor, EL_ADDFN, L"lily-interrupt", L"Give the line up", &give_up);
   const char* const bindings[][2] = {{"\\e[200~", "lily-paste"},   {"^C", "lily-interrupt"},
                                      {"^R", "em-inc-search-prev"}, {"\\e[1;5C", "em-next-word"},
                                      {"\\e[1;5D", "ed-prev-word"}, {"\\e[3~", "ed-delete-next-char"}};
