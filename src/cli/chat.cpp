@@ -61,7 +61,9 @@ bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n"
 
 int talk(ChatSession& chat, ChatView& view, Interrupt& interrupt) {
   LineEditor editor(data_directory() + "/chat_history", interrupt);
-  const ReadLine read_line = [&](bool continued, std::string& line) { return editor.read(view.prompt(continued), line); };
+  const ReadLine read_line = [&](bool continued, std::string& line) {
+    return editor.read(view.prompt(continued), line);
+  };
   chat.welcome();
   bool warned = false;
   while (!chat.wants_to_quit()) {

@@ -91,8 +91,9 @@ void ChatSession::note_reply(const Reply& reply) {
   total_.decoded_tokens += reply.decoded_tokens;
   total_.prefill_seconds += reply.prefill_seconds;
   total_.decode_seconds += reply.decode_seconds;
-  if (reply.tokens.empty() && reply.finish == Finish::cancelled) return view_.note("stopped; the message is taken back");
-  view_.note(fmt::format("{}{} tokens · {:.1f} tok/s", reply.finish == Finish::cancelled ? "stopped · " : "",
+  const bool stopped = reply.finish == Finish::cancelled;
+  if (stopped && reply.tokens.empty()) return view_.note("stopped; the message is taken back");
+  view_.note(fmt::format("{}{} tokens · {:.1f} tok/s", stopped ? "stopped · " : "",
                          grouped(static_cast<int64_t>(reply.tokens.size())), reply.decode_rate()));
   if (reply.finish == Finish::context_full) {
     view_.note(fmt::format("The context of {} tokens is full: /reset starts a new conversation",
@@ -141,10 +142,11 @@ void ChatSession::help() {
 }
 
 void ChatSession::stats() {
-  view_.note(fmt::format("Context: {} of {} tokens in {} turns, thinking {}", grouped(static_cast<int64_t>(session_.tokens().size())),
-                         grouped(session_.capacity()), conversation_.turns(), thinking_ ? "on" : "off"));
-  view_.note(fmt::format("Prompts: {} tokens read at {:.1f} tok/s, {} reused",
-                         grouped(total_.prefilled_tokens), total_.prefill_rate(), grouped(total_.reused_tokens)));
+  view_.note(fmt::format("Context: {} of {} tokens in {} turns, thinking {}",
+                         grouped(static_cast<int64_t>(session_.tokens().size())), grouped(session_.capacity()),
+                         conversation_.turns(), thinking_ ? "on" : "off"));
+  view_.note(fmt::format("Prompts: {} tokens read at {:.1f} tok/s, {} reused", grouped(total_.prefilled_tokens),
+                         total_.prefill_rate(), grouped(total_.reused_tokens)));
   view_.note(fmt::format("Replies: {} tokens at {:.1f} tok/s", grouped(total_.decoded_tokens), total_.decode_rate()));
   view_.note(fmt::format("Model: {}, {}, {}", engine_.name, engine_.backend->describe(), sampling_text(sampling_)));
 }

@@ -22,7 +22,8 @@ Result<void> Conversation::encode(Turn& turn, bool first) const {
   turn.question = tokenizer_.encode(question);
   turn.invitation = tokenizer_.encode(all);
   // Added tokens separate what is encoded on either side, so the shorter text's ids begin the longer one's.
-  turn.invitation.erase(turn.invitation.begin(), turn.invitation.begin() + static_cast<ptrdiff_t>(turn.question.size()));
+  turn.invitation.erase(turn.invitation.begin(),
+                        turn.invitation.begin() + static_cast<ptrdiff_t>(turn.question.size()));
   return {};
 }
 

@@ -14,12 +14,12 @@
 namespace lily::cli {
 
 struct Engine {
-  std::string name;                      // of the model's directory
-  int64_t parameters = 0;                // that the text model uses
+  std::string name;        // of the model's directory
+  int64_t parameters = 0;  // that the text model uses
   std::shared_ptr<const Checkpoint> checkpoint;
   std::unique_ptr<Backend> backend;
   std::optional<Tokenizer> tokenizer;
-  SamplingParams sampling;               // the model's defaults
+  SamplingParams sampling;  // the model's defaults
 
   const ModelConfig& config() const { return backend->config(); }
 };

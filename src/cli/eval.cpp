@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -110,12 +111,13 @@ ordered_json to_json(const LogitComparison& c) {
                           {"positions", agreement.positions},
                           {"equal", agreement.equal}});
   }
-  return {{"positions", c.positions},
-          {"vocab", c.vocab},
-          {"relative_error", c.relative_error},
-          {"largest_error", {{"value", c.largest_error}, {"position", c.position}, {"id", c.id}, {"a", c.a}, {"b", c.b}}},
-          {"top1", agreements},
-          {"mean_kl", c.mean_kl}};
+  return {
+      {"positions", c.positions},
+      {"vocab", c.vocab},
+      {"relative_error", c.relative_error},
+      {"largest_error", {{"value", c.largest_error}, {"position", c.position}, {"id", c.id}, {"a", c.a}, {"b", c.b}}},
+      {"top1", agreements},
+      {"mean_kl", c.mean_kl}};
 }
 
 void print_table(const LogitComparison& c) {
@@ -124,8 +126,10 @@ void print_table(const LogitComparison& c) {
   fmt::print("largest error   {:.3e} at position {}, id {}: {:.6f} against {:.6f}\n", c.largest_error, c.position, c.id,
              c.a, c.b);
   for (const TopOneAgreement& agreement : c.agreements) {
-    const double share = agreement.positions > 0 ? 100.0 * static_cast<double>(agreement.equal) / static_cast<double>(agreement.positions) : 100;
-    const std::string where = agreement.margin < 0 ? "everywhere" : fmt::format("where b's margin is over {:g}", agreement.margin);
+    const auto share = 100.0 * static_cast<double>(agreement.equal) /
+                       static_cast<double>(std::max<int64_t>(agreement.positions, 1));
+    const std::string where =
+        agreement.margin < 0 ? "everywhere" : fmt::format("where b's margin is over {:g}", agreement.margin);
     fmt::print("same top id     {}/{} ({:.2f} %) {}\n", agreement.equal, agreement.positions, share, where);
   }
   fmt::print("mean KL         {:.3e} nats\n", c.mean_kl);
@@ -141,7 +145,9 @@ Result<void> run_compare(const Settings& settings) {
 CLI::App* add_logits(CLI::App& eval, Settings& settings) {
   CLI::App* command = eval.add_subcommand("logits", "Write the logits at every position of a token file");
   add_model_options(*command, settings.model);
-  command->add_option("--tokens", settings.tokens, "Token ids, separated by white space")->required()->type_name("FILE");
+  command->add_option("--tokens", settings.tokens, "Token ids, separated by white space")
+      ->required()
+      ->type_name("FILE");
   command->add_option("--out", settings.out, "Safetensors file with one tensor, logits: F32 [tokens, vocab]")
       ->required()
       ->type_name("FILE");
@@ -152,7 +158,8 @@ CLI::App* add_perplexity(CLI::App& eval, Settings& settings) {
   CLI::App* command = eval.add_subcommand("perplexity", "How well the model predicts a text");
   add_model_options(*command, settings.model);
   add_context_option(*command, settings.model);
-  command->add_option("--file", settings.text, "A text; one longer than the context is scored in windows")->type_name("FILE");
+  command->add_option("--file", settings.text, "A text; one longer than the context is scored in windows")
+      ->type_name("FILE");
   command->add_option("--tokens", settings.tokens, "The same as token ids")->type_name("FILE");
   command->add_flag("--json", settings.json, "One JSON object");
   return command;
@@ -162,7 +169,8 @@ CLI::App* add_compare(CLI::App& eval, Settings& settings) {
   CLI::App* command = eval.add_subcommand("compare", "How far logits A are from logits B, the reference");
   command->add_option("a", settings.a, "Safetensors file with a tensor logits")->required()->type_name("A");
   command->add_option("b", settings.b, "The reference")->required()->type_name("B");
-  command->add_option("--margin", settings.margin, "Compare the top ids where b's lead is over this, too")->capture_default_str();
+  command->add_option("--margin", settings.margin, "Compare the top ids where b's lead is over this, too")
+      ->capture_default_str();
   command->add_flag("--json", settings.json, "One JSON object");
   return command;
 }

@@ -10,7 +10,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler")
 
 Interrupt::Interrupt(Catch mode) {
   interrupted = false;
-  struct sigaction action{};
+  Action action{};
   action.sa_handler = [](int) { interrupted = true; };
   // No SA_RESTART: a read at the prompt has to return.
   action.sa_flags = mode == Catch::once ? static_cast<int>(SA_RESETHAND) : 0;

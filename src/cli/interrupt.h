@@ -22,7 +22,8 @@ class Interrupt {
   bool take();
 
  private:
-  struct sigaction previous_{};
+  using Action = struct sigaction;
+  Action previous_{};
 };
 
 }  // namespace lily::cli

@@ -37,7 +37,7 @@ volatile std::sig_atomic_t resized = 0, resumed = 0;
 class WakeOnRedraw {
  public:
   WakeOnRedraw() {
-    struct sigaction action{};
+    Action action{};
     action.sa_handler = [](int number) { (number == SIGWINCH ? resized : resumed) = 1; };
     ::sigaction(SIGWINCH, &action, &window_);
     ::sigaction(SIGCONT, &action, &resumed_);
@@ -50,7 +50,8 @@ class WakeOnRedraw {
   WakeOnRedraw& operator=(const WakeOnRedraw&) = delete;
 
  private:
-  struct sigaction window_{}, resumed_{};
+  using Action = struct sigaction;
+  Action window_{}, resumed_{};
 };
 
 // Rows of the screen between the start of the prompt and the cursor.
@@ -83,7 +84,8 @@ void redraw(EditLine* editor, int prompt_columns) {
     ::el_resize(editor);
   }
   if (resumed || resized) ::el_set(editor, EL_REFRESH);
-  resized = resumed = 0;
+  resized = 0;
+  resumed = 0;
 }
 
 // Columns of a prompt whose colour codes stand between \1.
@@ -104,6 +106,7 @@ struct LineEditor::Impl {
   ~Impl();
 
   static Impl& of(EditLine* editor);
+  static char* prompt_of(EditLine* editor) { return of(editor).prompt.data(); }
   static int read_character(EditLine* editor, wchar_t* out);
   static unsigned char insert_paste(EditLine* editor, int);
   static unsigned char give_up(EditLine* editor, int);
@@ -117,19 +120,21 @@ struct LineEditor::Impl {
   std::string given_up;      // what stood in the line then
 };
 
-LineEditor::Impl::Impl(const std::string& file, Interrupt& interrupt_flag) : history_file(file), interrupt(interrupt_flag) {
+LineEditor::Impl::Impl(const std::string& file, Interrupt& interrupt_flag)
+    : history_file(file), interrupt(interrupt_flag) {
   use_utf8_locale();
   editor = ::el_init("lily", stdin, stdout, stderr);
   ::el_set(editor, EL_CLIENTDATA, this);
   // Colour codes stand between \1 and take no columns.
-  ::el_set(editor, EL_PROMPT_ESC, +[](EditLine* e) { return of(e).prompt.data(); }, '\1');
+  ::el_set(editor, EL_PROMPT_ESC, &prompt_of, '\1');
   ::el_set(editor, EL_EDITOR, "emacs");
   ::el_set(editor, EL_GETCFN, &read_character);
-  ::el_set(editor, EL_ADDFN, "lily-paste", "Insert pasted text", &insert_paste);
-  ::el_set(editor, EL_ADDFN, "lily-interrupt", "Give the line up", &give_up);
-  const char* const bindings[][2] = {{"\\e[200~", "lily-paste"},       {"^C", "lily-interrupt"},
-                                     {"^R", "em-inc-search-prev"},     {"\\e[1;5C", "em-next-word"},
-                                     {"\\e[1;5D", "ed-prev-word"},     {"\\e[3~", "ed-delete-next-char"}};
+  // Wide, because the editor keeps these strings; narrow ones it would copy and never free.
+  ::el_wset(editor, EL_ADDFN, L"lily-paste", L"Insert pasted text", &insert_paste);
+  ::el_wset(editor, EL_ADDFN, L"lily-interrupt", L"Give the line up", &give_up);
+  const char* const bindings[][2] = {{"\\e[200~", "lily-paste"},   {"^C", "lily-interrupt"},
+                                     {"^R", "em-inc-search-prev"}, {"\\e[1;5C", "em-next-word"},
+                                     {"\\e[1;5D", "ed-prev-word"}, {"\\e[3~", "ed-delete-next-char"}};
   for (const auto& [keys, function] : bindings) ::el_set(editor, EL_BIND, keys, function, nullptr);
   history = ::history_init();
   HistEvent event;

@@ -9,11 +9,16 @@
 namespace lily::cli {
 
 void add_model_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("-m,--model", options.model, "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
+  app.add_option("-m,--model", options.model,
+                 "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
       ->type_name("DIR");
   app.add_option("--backend", options.backend, "What computes: auto, cpu or reference")->capture_default_str();
-  app.add_option("--threads", options.threads, "CPU threads; 0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
-  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
 }
 
 void add_context_option(CLI::App& app, ModelOptions& options) {

@@ -31,17 +31,18 @@ Result<void> check_ids(std::span<const int32_t> tokens, int32_t vocab) {
 
 Result<void> score(Backend& backend, std::span<const int32_t> tokens, const ScoringOptions& options,
                    const OnLogits& on_logits) {
+  const auto total = static_cast<int64_t>(tokens.size());
   const auto vocab = static_cast<size_t>(backend.config().vocab_size);
   const auto largest = std::max<int64_t>(max_logits / static_cast<int64_t>(vocab), 1);
   const auto chunk = static_cast<size_t>(std::clamp<int64_t>(options.chunk, 1, largest));
-  LILY_TRY(const std::unique_ptr<State> state, backend.make_state(static_cast<int64_t>(tokens.size())));
+  LILY_TRY(const std::unique_ptr<State> state, backend.make_state(total));
   std::vector<float> logits(std::min(chunk, tokens.size()) * vocab);  // [chunk, vocab]
   for (size_t first = 0; first < tokens.size(); first += chunk) {
     const auto part = tokens.subspan(first, std::min(chunk, tokens.size() - first));
     const std::span<float> rows = std::span(logits).first(part.size() * vocab);
     LILY_CHECK(backend.prefill(*state, part, WantLogits::all, rows));
     LILY_CHECK(on_logits(static_cast<int64_t>(first), rows));
-    if (options.progress) options.progress(static_cast<int64_t>(first + part.size()), static_cast<int64_t>(tokens.size()));
+    if (options.progress) options.progress(static_cast<int64_t>(first + part.size()), total);
   }
   return {};
 }

@@ -23,8 +23,8 @@ Result<void> score(Backend& backend, std::span<const int32_t> tokens, const Scor
                    const OnLogits& on_logits);
 
 struct Perplexity {
-  int64_t scored = 0;     // every token but the first of each window
-  double nll = 0;         // summed negative log-likelihood, in nats
+  int64_t scored = 0;  // every token but the first of each window
+  double nll = 0;      // summed negative log-likelihood, in nats
 
   double mean_nll() const { return nll / static_cast<double>(scored); }
 };

@@ -41,7 +41,9 @@ struct Reply {
   double prefill_seconds = 0;
   double decode_seconds = 0;
 
-  double prefill_rate() const { return prefill_seconds > 0 ? static_cast<double>(prefilled_tokens) / prefill_seconds : 0; }
+  double prefill_rate() const {
+    return prefill_seconds > 0 ? static_cast<double>(prefilled_tokens) / prefill_seconds : 0;
+  }
   double decode_rate() const { return decode_seconds > 0 ? static_cast<double>(decoded_tokens) / decode_seconds : 0; }
 };
 

@@ -24,8 +24,11 @@ class FieldReader {
   void read(const char* key, int& out) {
     const json* value = find(key, &json::is_number_integer, "a whole number");
     if (!value) return;
-    if (*value < 0 || *value > max_count) return fail(key, "a whole number from 0 to " + std::to_string(max_count), *value);
-    out = value->get<int>();
+    if (*value >= 0 && *value <= max_count) {
+      out = value->get<int>();
+    } else {
+      fail(key, "a whole number from 0 to " + std::to_string(max_count), *value);
+    }
   }
 
   const Result<void>& result() const { return result_; }

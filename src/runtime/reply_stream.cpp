@@ -10,7 +10,8 @@ ReplyStream::ReplyStream(const Tokenizer& tokenizer, std::span<const int32_t> pr
       open_(tokenizer.added_token("<think>")),
       close_(tokenizer.added_token("</think>")),
       stops_(std::move(stops)) {
-  const auto marker = std::find_if(prompt.rbegin(), prompt.rend(), [&](int32_t id) { return id == open_ || id == close_; });
+  const auto marker =
+      std::find_if(prompt.rbegin(), prompt.rend(), [&](int32_t id) { return id == open_ || id == close_; });
   if (marker != prompt.rend() && *marker == open_) channel_ = Channel::reasoning;
 }
 

@@ -29,6 +29,10 @@ int64_t chunk_end(int64_t position, int64_t total, const SyncOptions& options) {
   return end;
 }
 
+bool is_boundary(int64_t position, const SyncOptions& options) {
+  return std::find(options.boundaries.begin(), options.boundaries.end(), position) != options.boundaries.end();
+}
+
 bool cancelled(const SyncOptions& options) { return options.cancel && options.cancel->load(); }
 
 }  // namespace
@@ -58,7 +62,7 @@ Result<SyncReport> Session::sync(std::span<const int32_t> tokens, const SyncOpti
     const int64_t end = chunk_end(begin, total, options);
     LILY_CHECK(prefill(tokens.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)), end == total));
     report.prefilled += end - begin;
-    if (std::find(options.boundaries.begin(), options.boundaries.end(), end) != options.boundaries.end()) take_snapshot();
+    if (is_boundary(end, options)) take_snapshot();
     if (options.progress) options.progress(report.prefilled, wanted);
   }
   return report;

@@ -12,7 +12,9 @@ struct Outputs {
   bool operator==(const Outputs&) const = default;
 };
 
-void PrintTo(const Outputs& outputs, std::ostream* to) { *to << "out " << testing::PrintToString(outputs.out) << " err " << testing::PrintToString(outputs.err); }
+void PrintTo(const Outputs& outputs, std::ostream* to) {
+  *to << "out " << testing::PrintToString(outputs.out) << " err " << testing::PrintToString(outputs.err);
+}
 
 Outputs show(const ViewStyle& style, const Events& events) {
   testing::internal::CaptureStdout();
@@ -26,8 +28,9 @@ Outputs show(const ViewStyle& style, const Events& events) {
   return outputs;
 }
 
-const Events thought_and_answer = {{Channel::reasoning, "hm"},   {Channel::reasoning, " so\n"}, {Channel::content, "\n"},
-                                   {Channel::content, "\nYes"}, {Channel::content, ".\n"},     {Channel::content, "\nNo. \n"}};
+const Events thought_and_answer = {{Channel::reasoning, "hm"}, {Channel::reasoning, " so\n"},
+                                   {Channel::content, "\n"},   {Channel::content, "\nYes"},
+                                   {Channel::content, ".\n"},  {Channel::content, "\nNo. \n"}};
 
 TEST(ChatView, DecoratedDimsTheThought) {
   EXPECT_EQ(show({.decorated = true, .colour = true}, thought_and_answer),

@@ -62,7 +62,8 @@ TEST(LogitComparison, OfAFileWithItselfIsZero) {
 TEST(LogitComparison, WhatCannotBeComparedIsAnError) {
   const std::string good = file_of("good", {2, 2}, {1, 2, 3, 4});
   const auto message = [&](const std::string& path) { return compare_logits(path, good, {}).error().message(); };
-  EXPECT_THAT(message(file_of("shape", {1, 4}, {1, 2, 3, 4})), HasSubstr("shapes differ: expected F32 [2, 2], got F32 [1, 4]"));
+  EXPECT_THAT(message(file_of("shape", {1, 4}, {1, 2, 3, 4})),
+              HasSubstr("shapes differ: expected F32 [2, 2], got F32 [1, 4]"));
   EXPECT_THAT(message(file_of("name", {2, 2}, {1, 2, 3, 4}, "logit")), HasSubstr("no tensor named logits"));
   EXPECT_THAT(message(file_of("rank", {4}, {1, 2, 3, 4})), HasSubstr("wrong tensor"));
   const float nan = std::numeric_limits<float>::quiet_NaN();

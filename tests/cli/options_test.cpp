@@ -50,9 +50,7 @@ TEST(SamplingOptions, WhatIsGivenReplacesTheModelsOwn) {
   EXPECT_EQ(params->seed, 18446744073709551615u);
 }
 
-TEST(SamplingOptions, ASeedIsDrawnWhereNoneIsGiven) {
-  EXPECT_NE(resolve({}, {})->seed, resolve({}, {})->seed);
-}
+TEST(SamplingOptions, ASeedIsDrawnWhereNoneIsGiven) { EXPECT_NE(resolve({}, {})->seed, resolve({}, {})->seed); }
 
 TEST(SamplingOptions, OutOfRangeIsAnError) {
   SamplingOptions options;

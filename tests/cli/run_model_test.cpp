@@ -22,7 +22,9 @@ using test::program;
 using test::run_piped;
 using testing::HasSubstr;
 
-std::string scratch(const std::string& name) { return testing::TempDir() + "run_model_" + std::to_string(::getpid()) + name; }
+std::string scratch(const std::string& name) {
+  return testing::TempDir() + "run_model_" + std::to_string(::getpid()) + name;
+}
 
 std::string token_file(std::span<const int32_t> ids) {
   const std::string path = scratch(".tokens");
@@ -44,8 +46,8 @@ TEST_P(RunOracle, GenerateContinuesGreedilyAsTransformersDoes) {
   const auto ids = oracle.get<int32_t>("greedy_ids");
   const std::string tokens = token_file(ids.first(17));
   for (const char* chunk : {"1", "7", "512"}) {
-    const Piped run = run_piped(program({"generate", "-m", oracle.directory, "--tokens", tokens, "-n", "64", "--temperature",
-                                         "0", "--format", "ids", "--chunk", chunk}),
+    const Piped run = run_piped(program({"generate", "-m", oracle.directory, "--tokens", tokens, "-n", "64",
+                                         "--temperature", "0", "--format", "ids", "--chunk", chunk}),
                                 "");
     EXPECT_EQ(run.code, 0) << run.err;
     const auto expected = ids.subspan(17);
@@ -79,8 +81,9 @@ INSTANTIATE_TEST_SUITE_P(Oracles, RunOracle, testing::Values("a", "b", "f", "g")
 TEST(RunModel, GenerateJsonRepeatsWithItsSeed) {
   LILY_NEED_ORACLE("a");
   const test::Oracle oracle = test::open_oracle("a");
-  const std::vector<std::string> arguments = {"generate", "-m", oracle.directory, "--tokens",
-                                              token_file(oracle.input_ids().first(20)), "-n", "8", "--format", "json"};
+  const std::vector<std::string> arguments = {
+      "generate", "-m", oracle.directory, "--tokens", token_file(oracle.input_ids().first(20)),
+      "-n",       "8",  "--format",       "json"};
   const json first = json::parse(run_piped(program(arguments), "").out);
   std::vector<std::string> again = arguments;
   again.insert(again.end(), {"--seed", std::to_string(first["seed"].get<uint64_t>())});
@@ -103,7 +106,8 @@ TEST(RunModel, PerplexityIsThatOfTheReferencesLogits) {
     for (const float logit : row) sum += std::exp(double{logit});
     nll += std::log(sum) - row[static_cast<size_t>(ids[i + 1])];
   }
-  const Piped run = run_piped(program({"eval", "perplexity", "-m", oracle.directory, "--tokens", token_file(ids), "--json"}), "");
+  const Piped run =
+      run_piped(program({"eval", "perplexity", "-m", oracle.directory, "--tokens", token_file(ids), "--json"}), "");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NEAR(json::parse(run.out)["mean_nll"].get<double>(), nll / static_cast<double>(ids.size() - 1), 1e-4);
 }
@@ -173,8 +177,8 @@ TEST_F(BundledModel, ChatsAtATerminal) {
 }
 
 TEST_F(BundledModel, AStopStringEndsTheReplyExactly) {
-  const std::vector<std::string> arguments = {"generate", "--chat", "--no-think", "--prompt", "What is a lighthouse?",
-                                              "--temperature", "0"};
+  const std::vector<std::string> arguments = {
+      "generate", "--chat", "--no-think", "--prompt", "What is a lighthouse?", "--temperature", "0"};
   const std::string whole = run_piped(program(arguments), "").out;
   ASSERT_GT(whole.size(), 12u);
   const std::string stop = whole.substr(6, 5);

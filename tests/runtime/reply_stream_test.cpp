@@ -14,7 +14,8 @@ struct Split {
 };
 
 void PrintTo(const Split& split, std::ostream* out) {
-  *out << "reasoning \"" << split.reasoning << "\" content \"" << split.content << "\"" << (split.stopped ? " stopped" : "");
+  *out << "reasoning \"" << split.reasoning << "\" content \"" << split.content << "\""
+       << (split.stopped ? " stopped" : "");
 }
 
 class ReplyStreamTest : public testing::Test {
@@ -56,7 +57,9 @@ TEST_F(ReplyStreamTest, MarkersInUntrustedTextDoNotCount) {
 }
 
 // TH-01
-TEST_F(ReplyStreamTest, CutInsideAThoughtAllIsReasoning) { EXPECT_EQ(run(thinking, "well, let"), (Split{"well, let", ""})); }
+TEST_F(ReplyStreamTest, CutInsideAThoughtAllIsReasoning) {
+  EXPECT_EQ(run(thinking, "well, let"), (Split{"well, let", ""}));
+}
 
 TEST_F(ReplyStreamTest, ALeadingOpenMarkerOpensTheReasoning) {
   EXPECT_EQ(run(thinking, "<think>hm</think>x"), (Split{"hm", "x"}));

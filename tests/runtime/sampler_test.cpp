@@ -226,11 +226,16 @@ TEST(SamplingParams, OutOfRangeIsAnErrorThatNamesTheParameter) {
   EXPECT_TRUE(check(SamplingParams{}).ok());
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::pair<SamplingParams, std::string>> cases = {
-      {{.temperature = -1}, "temperature"},   {{.temperature = nan}, "temperature"},
-      {{.top_k = -1}, "top_k"},               {{.top_p = 0}, "top_p"},
-      {{.top_p = 1.5f}, "top_p"},             {{.min_p = -0.1f}, "min_p"},
-      {{.min_p = 2}, "min_p"},                {{.repetition_penalty = 0}, "repetition_penalty"},
-      {{.presence_penalty = 3}, "presence_penalty"}, {{.frequency_penalty = nan}, "frequency_penalty"},
+      {{.temperature = -1}, "temperature"},
+      {{.temperature = nan}, "temperature"},
+      {{.top_k = -1}, "top_k"},
+      {{.top_p = 0}, "top_p"},
+      {{.top_p = 1.5f}, "top_p"},
+      {{.min_p = -0.1f}, "min_p"},
+      {{.min_p = 2}, "min_p"},
+      {{.repetition_penalty = 0}, "repetition_penalty"},
+      {{.presence_penalty = 3}, "presence_penalty"},
+      {{.frequency_penalty = nan}, "frequency_penalty"},
   };
   for (const auto& [params, name] : cases) {
     const Result<void> result = check(params);
@@ -252,7 +257,8 @@ TEST(Sampler, IsFastForTheRealVocabulary) {
       std::vector<float> copy = logits;
       const auto start = std::chrono::steady_clock::now();
       EXPECT_TRUE(sampler.sample(copy).ok());
-      best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      best =
+          std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     return best;
   };

@@ -46,11 +46,10 @@ TEST(Session, PrefillsInBoundedChunksAndReportsProgress) {
   FakeBackend backend(64);
   Session session = Session::create(backend).value();
   std::vector<int64_t> done;
-  const SyncReport report =
-      sync(session, numbers(0, 60), {.chunk = 25, .progress = [&](int64_t part, int64_t total) {
-             done.push_back(part);
-             EXPECT_EQ(total, 60);
-           }});
+  const SyncReport report = sync(session, numbers(0, 60), {.chunk = 25, .progress = [&](int64_t part, int64_t total) {
+                                                             done.push_back(part);
+                                                             EXPECT_EQ(total, 60);
+                                                           }});
   EXPECT_THAT(backend.chunks, ElementsAre(25, 25, 10));
   EXPECT_THAT(done, ElementsAre(25, 50, 60));
   EXPECT_EQ(report.reused, 0);
@@ -187,7 +186,9 @@ TEST(Session, NoTokensIsAnError) {
 TEST(Session, AHitIsEqualToAColdRun) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
-    const auto below = [&](int64_t limit) { return static_cast<int64_t>(random.next() % static_cast<uint64_t>(limit)); };
+    const auto below = [&](int64_t limit) {
+      return static_cast<int64_t>(random.next() % static_cast<uint64_t>(limit));
+    };
     FakeBackend backend(8);  // few ids: edits often share a prefix by chance
     Session session = Session::create(backend).value();
     std::vector<int32_t> tokens = {0};

@@ -27,7 +27,8 @@ inline std::unique_ptr<FakeBackend> scripted_backend(const Tokenizer& tokenizer,
     const size_t message = before.rfind("<|im_start|>user\n") + std::string("<|im_start|>user\n").size();
     std::string reply = answer(before.substr(message, before.find("<|im_end|>", message) - message));
     const std::string& prefix = turn.starts_with(direct) ? direct : open;
-    if (&prefix == &direct) reply.erase(0, reply.find("</think>\n\n") == reply.npos ? 0 : reply.find("</think>\n\n") + 10);
+    if (&prefix == &direct)
+      reply.erase(0, reply.find("</think>\n\n") == reply.npos ? 0 : reply.find("</think>\n\n") + 10);
     const auto said = static_cast<size_t>(history.end() - last) - tokenizer.encode(prefix, true).size();
     const std::vector<int32_t> ids = tokenizer.encode(reply, true);
     return said < ids.size() ? ids[said] : end;

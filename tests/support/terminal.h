@@ -46,7 +46,9 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  void type(const std::string& keys) const { EXPECT_EQ(::write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) const {
+    EXPECT_EQ(::write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
 
   // Waits until the screen's output, from where the last wait ended, holds `text`.
   testing::AssertionResult shows(const std::string& text) {
@@ -112,7 +114,8 @@ inline Piped run_piped(const std::function<int()>& main, const std::string& inpu
   const auto drain = [](int fd) {
     std::string text;
     char buffer[4096];
-    for (ssize_t count; (count = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(count));
+    for (ssize_t count; (count = ::read(fd, buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<size_t>(count));
     ::close(fd);
     return text;
   };
