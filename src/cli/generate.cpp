@@ -158,20 +158,14 @@ Command generate_command(CLI::App& app) {
   add_model_options(*command, settings->model);
   add_context_option(*command, settings->model);
   command->add_option("--prompt", settings->prompt, "Text to continue; spelled-out special tokens are meant as such");
-<<<<<<< HEAD
-  CLI::Option* tokens = command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again");
-  tokens->type_name("FILE");
-  CLI::Option* chat = command->add_flag("--chat", settings->chat, "The prompt is a user's message: apply the chat template");
-  chat->excludes(tokens);
+  CLI::Option* tokens =
+      command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again")
+          ->type_name("FILE");
+  CLI::Option* chat =
+      command->add_flag("--chat", settings->chat, "The prompt is a user's message: apply the chat template")
+          ->excludes(tokens);
   command->add_option("--system", settings->system, "System message, with --chat")->needs(chat);
   command->add_flag("--no-think", settings->no_think, "No thinking, with --chat")->needs(chat);
-=======
-  command->add_option("--tokens", settings->token_files, "File of token ids to continue; may be given again")
-      ->type_name("FILE");
-  command->add_flag("--chat", settings->chat, "The prompt is a user's message: apply the chat template");
-  command->add_option("--system", settings->system, "System message, with --chat");
-  command->add_flag("--no-think", settings->no_think, "No thinking, with --chat");
->>>>>>> chat
   command->add_option("-n,--max-tokens", settings->max_tokens, "Tokens at most; unset: to the end of the context")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--stop", settings->stops, "Ends the reply where this text begins; may be given again")
