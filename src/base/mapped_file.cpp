@@ -12,6 +12,9 @@
 namespace lily {
 namespace {
 
+// Many times a tokenizer.json of 248,000 tokens; a config that is larger is none.
+constexpr size_t largest_small_file = 256 << 20;
+
 Error system_error(const std::string& path, const char* what) {
   return Error{.where = path, .what = std::string(what) + ": " + std::strerror(errno)};
 }
@@ -48,10 +51,22 @@ Result<void> write_all(int fd, std::span<const std::byte> bytes, const std::stri
   return {};
 }
 
+Result<std::string> read_all(const Descriptor& file, const std::string& path) {
+  std::string text;
+  char buffer[64 * 1024];
+  while (true) {
+    const ssize_t count = ::read(file.fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(path, "cannot read");
+    if (count == 0) return text;
+    text.append(buffer, static_cast<size_t>(count));
+  }
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return system_error(path, "cannot open");
   LILY_TRY(const size_t size, regular_file_size(file, path));
   MappedFile mapped;
@@ -78,20 +93,30 @@ MappedFile::~MappedFile() {
 }
 
 Result<std::string> read_file(const std::string& path) {
+  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait forever.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) return system_error(path, "cannot open");
+  LILY_TRY(const size_t size, regular_file_size(file, path));
+  if (size > largest_small_file) {
+    return Error{.where = path,
+                 .what = "too large",
+                 .expected = "at most " + std::to_string(largest_small_file >> 20) + " MiB",
+                 .got = std::to_string(size >> 20) + " MiB"};
+  }
+  return read_all(file, path);
+}
+
+Result<std::string> read_input(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) return system_error(path, "cannot open");
-  std::string text;
-  char buffer[64 * 1024];
-  while (true) {
-    const ssize_t count = ::read(file.fd, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error(path, "cannot read");
-    if (count == 0) return text;
-    text.append(buffer, static_cast<size_t>(count));
-  }
+  return read_all(file, path);
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return Error{.where = path, .what = "cannot be replaced", .expected = "a regular file or none"};
+  }
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   Result<void> written;
   {

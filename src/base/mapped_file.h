@@ -27,8 +27,11 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// The whole of a small file or a pipe (config.json, tokenizer.json, a list of token ids).
+// The whole of a small regular file: config.json, tokenizer.json.
 Result<std::string> read_file(const std::string& path);
+
+// The whole of a file that the user names: a text, a list of token ids. Pipes and devices are read to their end.
+Result<std::string> read_input(const std::string& path);
 
 // Writes through a temporary file in the same folder and an atomic rename: never half-written.
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <system_error>
 
 #ifdef __linux__
 #include <sched.h>
@@ -36,7 +37,11 @@ int usable_cores() {
 
 ThreadPool::ThreadPool(int threads) {
   if (threads <= 0) threads = usable_cores();
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that are there do the work.
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -16,6 +16,7 @@ namespace lily {
 class ThreadPool {
  public:
   // `threads` in all, the calling one included; 0: one for each core this process may run on.
+  // Fewer where the system does not give so many.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

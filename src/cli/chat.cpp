@@ -129,6 +129,7 @@ Command chat_command(CLI::App& app) {
   return {command, [settings] {
             Result<Engine> engine = load_engine(settings->model, NeedTokenizer::yes);
             if (!engine) return report(engine.error());
+            if (const Result<void> usable = check_chat(*engine); !usable) return report(usable.error());
             const Result<int> code = run_chat(*engine, *settings);
             return code ? *code : report(code.error());
           }};

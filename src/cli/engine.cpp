@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/mapped_file.h"
 #include "cli/model_dir.h"
 #include "model/accounting.h"
 #include "model/tensor_names.h"
@@ -46,6 +47,22 @@ int64_t count_parameters(const Checkpoint& checkpoint) {
 }
 
 }  // namespace
+
+Result<void> check_chat(const Engine& engine) {
+  const std::string& directory = engine.checkpoint->directory();
+  for (const char* marker : {"<|im_start|>", "<|im_end|>", "<think>", "</think>"}) {
+    if (engine.tokenizer->added_token(marker)) continue;
+    return Error{.where = directory + "/tokenizer.json",
+                 .what = "not a chat model of this family",
+                 .expected = std::string("the added token ") + marker,
+                 .got = "none"};
+  }
+  const Result<std::string> own = read_file(directory + "/chat_template.jinja");
+  if (own && own->find("<|im_start|>") == own->npos) {
+    std::fprintf(stderr, "lily: %s/chat_template.jinja: not a Qwen template; Qwen3.6's is used\n", directory.c_str());
+  }
+  return {};
+}
 
 Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need) {
   LILY_TRY(const std::string directory, find_model(options.model));

@@ -26,6 +26,10 @@ struct Engine {
 
 enum class NeedTokenizer { no, if_present, yes };
 
+// An error where the template's markers are no tokens of this model: a reply would be nonsense. A line on stderr where
+// the model comes with a template of another family, since ours is used all the same.
+Result<void> check_chat(const Engine& engine);
+
 Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need);
 
 }  // namespace lily::cli

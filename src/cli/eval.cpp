@@ -52,8 +52,26 @@ Result<void> write_logits(Engine& engine, std::span<const int32_t> tokens, const
   return writer.sync();
 }
 
+// The output takes the place of nothing that is read, and of no device.
+Result<void> check_output(const Settings& settings, const Checkpoint& checkpoint) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::file_status status = fs::symlink_status(settings.out, failed);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_regular_file(status)) {
+    return Error{.where = settings.out, .what = "cannot be replaced", .expected = "a regular file or none"};
+  }
+  bool is_input = fs::equivalent(settings.out, settings.tokens, failed);
+  for (const auto& [name, tensor] : checkpoint.tensors()) {
+    is_input = is_input || fs::equivalent(settings.out, tensor.file, failed);
+  }
+  if (is_input) return Error{.where = settings.out, .what = "is read by this command", .expected = "another output"};
+  return {};
+}
+
 Result<void> run_logits(const Settings& settings) {
   LILY_TRY(Engine engine, load_engine(settings.model, NeedTokenizer::no));
+  LILY_CHECK(check_output(settings, *engine.checkpoint));
   LILY_TRY(const std::vector<int32_t> tokens, read_token_file(settings.tokens));
   const std::string temporary = settings.out + ".tmp." + std::to_string(::getpid());
   Result<void> written = write_logits(engine, tokens, settings, temporary);
@@ -82,7 +100,7 @@ Result<void> run_perplexity(const Settings& settings) {
   if (settings.text.empty()) {
     LILY_TRY(tokens, read_token_file(settings.tokens));
   } else {
-    LILY_TRY(const std::string text, read_file(settings.text));
+    LILY_TRY(const std::string text, read_input(settings.text));
     tokens = engine.tokenizer->encode(text);
   }
   const int64_t context = engine.config().max_position_embeddings;

@@ -137,6 +137,7 @@ Result<int> run(const Settings& settings) {
   }
   const bool needed = settings.prompt || !settings.stops.empty() || settings.format == "text";
   LILY_TRY(Engine engine, load_engine(settings.model, needed ? NeedTokenizer::yes : NeedTokenizer::if_present));
+  if (settings.chat) LILY_CHECK(check_chat(engine));
   LILY_TRY(const SamplingParams sampling, resolve(settings.sampling, engine.sampling));
   LILY_TRY(const auto prompts, read_prompts(settings, engine));
   LILY_TRY(Session session, Session::create(*engine.backend, capacity_for(settings, prompts)));
@@ -167,7 +168,7 @@ Command generate_command(CLI::App& app) {
   command->add_option("--system", settings->system, "System message, with --chat")->needs(chat);
   command->add_flag("--no-think", settings->no_think, "No thinking, with --chat")->needs(chat);
   command->add_option("-n,--max-tokens", settings->max_tokens, "Tokens at most; unset: to the end of the context")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number());
   command->add_option("--stop", settings->stops, "Ends the reply where this text begins; may be given again")
       ->type_name("TEXT")
       ->allow_extra_args(false);

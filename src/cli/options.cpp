@@ -8,6 +8,17 @@
 
 namespace lily::cli {
 
+CLI::Validator whole_number() {
+  const auto check = [](const std::string& text) {
+    uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc{} && stop == end) return std::string();
+    return "expected a whole number, 0 or more, got " + text;
+  };
+  return CLI::Validator(check, "NUMBER");
+}
+
 void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("-m,--model", options.model,
                  "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
@@ -23,14 +34,14 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
 
 void add_context_option(CLI::App& app, ModelOptions& options) {
   app.add_option("--context", options.context, "Tokens that the state may hold; 0: the model's limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number())
       ->capture_default_str();
 }
 
 void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   const char* group = "Sampling (unset: the model's generation_config.json)";
   const auto add = [&](const char* name, auto& value, const char* what) {
-    app.add_option(name, value, what)->group(group);
+    return app.add_option(name, value, what)->group(group);
   };
   add("--temperature", options.temperature, "0: always the likeliest token");
   add("--top-k", options.top_k, "Only the k likeliest tokens; 0: all");
@@ -39,7 +50,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options) {
   add("--repetition-penalty", options.repetition_penalty, "Divides the logits of tokens in the reply; 1: none");
   add("--presence-penalty", options.presence_penalty, "Taken from the logits of tokens in the reply");
   add("--frequency-penalty", options.frequency_penalty, "The same, once for every occurrence");
-  add("--seed", options.seed, "Same seed, same text");
+  add("--seed", options.seed, "Same seed, same text")->check(whole_number());
 }
 
 Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingParams& defaults) {
@@ -78,7 +89,7 @@ Result<std::vector<int32_t>> parse_token_ids(std::string_view text, const std::s
 }
 
 Result<std::vector<int32_t>> read_token_file(const std::string& path) {
-  LILY_TRY(const std::string text, read_file(path));
+  LILY_TRY(const std::string text, read_input(path));
   return parse_token_ids(text, path);
 }
 

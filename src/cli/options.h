@@ -28,6 +28,9 @@ struct SamplingOptions {
   std::optional<int> top_k;
   std::optional<uint64_t> seed;
 };
+// A check that the library does not have: it lets -1 pass for an unsigned number and cuts what is too large.
+CLI::Validator whole_number();
+
 void add_sampling_options(CLI::App& app, SamplingOptions& options);
 
 // What was given, else the model's own; a random seed where none was given.

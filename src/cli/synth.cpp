@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "model/shapes.h"
 #include "model/synthetic.h"
@@ -61,7 +62,9 @@ Command synth_command(CLI::App& app) {
   command->add_option("--group", options->quantization.group_size, "Weights that share a scale")
       ->check(CLI::IsMember({32, 64, 128}))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of the random weights")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of the random weights")
+      ->check(whole_number())
+      ->capture_default_str();
   command->add_option("--out", options->out, "New or empty directory")->required();
   return {command, [options] {
             const Result<int64_t> bytes = synthesize(*options);

@@ -31,9 +31,9 @@ struct TokenizeOptions {
   std::string format = "ids";
 };
 
-Result<std::string> read_input(const TokenizeOptions& options) {
+Result<std::string> read_source(const TokenizeOptions& options) {
   if (options.text) return *options.text;
-  if (options.file) return read_file(*options.file);
+  if (options.file) return read_input(*options.file);
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
@@ -75,7 +75,7 @@ Result<std::string> tokenize(const TokenizeOptions& options) {
     LILY_TRY(model, find_model(""));
   }
   LILY_TRY(const Tokenizer tokenizer, Tokenizer::load(model + "/tokenizer.json"));
-  LILY_TRY(const std::string input, read_input(options));
+  LILY_TRY(const std::string input, read_source(options));
   std::vector<int32_t> ids;
   if (options.decode) {
     LILY_TRY(ids, read_ids(input, tokenizer));

@@ -125,7 +125,7 @@ TEST(Generate, CancelDuringThePrefillSaysNothing) {
   Session session = Session::create(backend).value();
   std::atomic<bool> cancel = false;
   GenerateOptions options = greedy();
-  options.sync = {.chunk = 2, .progress = [&](int64_t, int64_t) { cancel = true; }, .cancel = &cancel};
+  options.sync = {.chunk = 2, .progress = [&](int64_t done, int64_t) { cancel = done > 0; }, .cancel = &cancel};
   const Reply reply = run(session, options);
   EXPECT_EQ(reply.finish, Finish::cancelled);
   EXPECT_THAT(reply.tokens, IsEmpty());

@@ -51,7 +51,7 @@ TEST(Session, PrefillsInBoundedChunksAndReportsProgress) {
                                                              EXPECT_EQ(total, 60);
                                                            }});
   EXPECT_THAT(backend.chunks, ElementsAre(25, 25, 10));
-  EXPECT_THAT(done, ElementsAre(25, 50, 60));
+  EXPECT_THAT(done, ElementsAre(0, 25, 50, 60));
   EXPECT_EQ(report.reused, 0);
   EXPECT_EQ(report.prefilled, 60);
   EXPECT_FALSE(report.cancelled);

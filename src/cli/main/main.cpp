@@ -33,8 +33,10 @@ int main(int argc, char** argv) {
   std::vector<lily::cli::Command> commands = lily::cli::all_commands(app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return lily::cli::report({.what = error.what()});
   }
   for (const auto& command : commands) {
     if (command.app->parsed()) return run(command);
