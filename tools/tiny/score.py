@@ -51,16 +51,17 @@ def decode_torch(net, prompts, limit, ends, pad, batch=64):
     return out
 
 
-def decode_engine(binary, folder, prompts, limit):
-    """One run of the engine for each prompt."""
+def decode_engine(binary, folder, prompts, limit, end):
+    """One run of the engine for each prompt. It leaves the end token out of what it gives."""
     out = []
     for prompt in prompts:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as f:
             f.write(" ".join(map(str, prompt)))
             f.flush()
-            run = subprocess.run([binary, "generate", "-m", folder, "--tokens", f.name, "-n", str(limit), "--temperature", "0", "--format", "ids"],
+            run = subprocess.run([binary, "generate", "-m", folder, "--tokens", f.name, "-n", str(limit), "--temperature", "0", "--format", "json"],
                                  capture_output=True, text=True, check=True)
-        out.append([int(t) for t in run.stdout.split()])
+        reply = json.loads(run.stdout)
+        out.append(reply["ids"] + ([end] if reply["finish"] == "end_token" else []))
     return out
 
 
@@ -100,7 +101,7 @@ def main():
     prompts = [tok.encode(renderer.text(m, t, keep, True, think)).ids for _, m, t, think, keep, _ in todo]
     ends = [tok.token_to_id("<|im_end|>"), tok.token_to_id("<|endoftext|>")]
     if args.engine:
-        got = decode_engine(args.engine, args.model, prompts, args.limit)
+        got = decode_engine(args.engine, args.model, prompts, args.limit, ends[0])
     else:
         got = decode_torch(load(args.model), prompts, args.limit, ends, ends[1])
     table, thoughts, shown = collections.defaultdict(list), [], collections.Counter()
