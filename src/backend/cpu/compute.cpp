@@ -39,7 +39,7 @@ void Compute::prepare(Activations& x) {
   if (x.cols % (8 * kernels_.lanes) != 0 || x.cols % 64 != 0) return;
   grow(x.planar, x.tokens * x.cols);
   grow(x.sums, x.tokens * x.cols / 64);
-  parallel_for(x.tokens, [&](int64_t t, int) {
+  parallel_for(x.tokens, x.tokens * x.cols, [&](int64_t t, int) {
     kernels_.prepare_q4(x.row(t), x.cols, &x.planar[t * x.cols], &x.sums[t * x.cols / 64]);
   });
   x.prepared = true;
@@ -107,12 +107,14 @@ void Compute::multiply_block(const Block& block, int worker) {
 
 void Compute::multiply(std::span<const Product> products, const Activations& x) {
   std::vector<Item> items;
+  int64_t work = 0;
   for (const Product& product : products) {
+    work += product.w->rows * product.w->cols * x.tokens;
     for (int64_t first = 0; first < product.w->rows; first += block_rows) {
       items.push_back({&product, first, std::min(block_rows, product.w->rows - first)});
     }
   }
-  parallel_for(static_cast<int64_t>(items.size()), [&](int64_t i, int worker) {
+  parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
     const auto [p, first, count] = items[i];
     const int64_t n = x.tokens;
     float* target = p->accumulate ? scratch(worker, Slot::product, n * count) : p->out + first;

@@ -62,10 +62,16 @@ class Compute {
   const Kernels& kernels() const { return kernels_; }
   int threads() const { return pool_.threads(); }
 
+  // body(index, worker) for [0, count). `work` counts the loop's multiply-adds, roughly: a short loop stays on the
+  // calling thread, which is faster than waking others and does not wait for one that the system took away.
   template <class Body>
-  void parallel_for(int64_t count, const Body& body) {
-    pool_.parallel_for(count, body);
+  void parallel_for(int64_t count, int64_t work, const Body& body) {
+    if (work >= parallel_work) return pool_.parallel_for(count, body);
+    for (int64_t i = 0; i < count; ++i) body(i, 0);
   }
+
+  // About 30 us of one core.
+  static constexpr int64_t parallel_work = int64_t{1} << 19;
 
   // Rows of one work item: enough to pay for claiming it, few enough for threads to end together.
   static constexpr int64_t block_rows = 32;

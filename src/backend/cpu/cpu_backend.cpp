@@ -75,7 +75,8 @@ class CpuBackend : public Backend {
   void forward(CpuState& state, std::span<const int32_t> tokens) {
     const auto n = static_cast<int64_t>(tokens.size());
     x_.resize(n, config_.hidden_size);
-    compute_.parallel_for(n, [&](int64_t t, int) { compute_.dequantize_row(weights_.embed, tokens[t], x_.row(t)); });
+    compute_.parallel_for(n, n * config_.hidden_size,
+                          [&](int64_t t, int) { compute_.dequantize_row(weights_.embed, tokens[t], x_.row(t)); });
     rope_.fill(config_, state.position(), n);
     for (int i = 0; i < config_.num_layers(); ++i) {
       const LayerWeights& layer = weights_.layers[i];
@@ -100,7 +101,7 @@ class CpuBackend : public Backend {
   // normed_ = rms_norm(x_) * weight for rows [first, first + n).
   void normalize(const std::vector<float>& weight, int64_t first, int64_t n) {
     normed_.resize(n, config_.hidden_size);
-    compute_.parallel_for(n, [&](int64_t t, int) {
+    compute_.parallel_for(n, 2 * n * config_.hidden_size, [&](int64_t t, int) {
       compute_.kernels().rms_norm(x_.row(first + t), weight.data(), config_.rms_norm_eps, config_.hidden_size,
                                   normed_.row(t));
     });

@@ -53,7 +53,7 @@ void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tok
   const int experts = config.num_experts, k = config.experts_per_token;
   grow(choice_, tokens * k);
   grow(choice_weight_, tokens * k);
-  compute.parallel_for(tokens, [&](int64_t t, int) {
+  compute.parallel_for(tokens, 8 * tokens * experts, [&](int64_t t, int) {
     choose_experts(&router_logits_[t * experts], experts, k, &choice_[t * k], &choice_weight_[t * k]);
     shared_weight_[t] = sigmoid(shared_weight_[t]);
   });
@@ -87,10 +87,12 @@ void FeedForward::gate_and_up(Compute& compute, const Activations& in) {
     int64_t first;
   };
   std::vector<Item> items;
+  int64_t work = 0;
   for (const Expert& expert : experts_) {
+    work += 2 * expert.n * expert.gate.rows * expert.gate.cols;
     for (int64_t r = 0; r < expert.gate.rows; r += Compute::block_rows) items.push_back({&expert, r});
   }
-  compute.parallel_for(static_cast<int64_t>(items.size()), [&](int64_t i, int worker) {
+  compute.parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
     const auto [e, first] = items[i];
     const int64_t rows = std::min(Compute::block_rows, e->gate.rows - first);
     float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
@@ -114,8 +116,10 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, float* x) {
   const int64_t longest = std::max(routed_.tokens, shared_.tokens);
   for (int64_t i = static_cast<int64_t>(row_list_.size()); i < longest; ++i) row_list_.push_back(static_cast<int32_t>(i));
 
+  int64_t work = 0;
+  for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;
   const int64_t blocks = (hidden + Compute::block_rows - 1) / Compute::block_rows;
-  compute.parallel_for(blocks, [&](int64_t block, int worker) {
+  compute.parallel_for(blocks, work, [&](int64_t block, int worker) {
     const int64_t first = block * Compute::block_rows, rows = std::min(Compute::block_rows, hidden - first);
     for (const Expert& e : experts_) {
       float* out = compute.scratch(worker, Compute::Slot::product, e.n * rows);

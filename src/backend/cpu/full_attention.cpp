@@ -79,7 +79,7 @@ void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& 
   const Kernels& kernels = compute.kernels();
   const int dim = config.head_dim, half = config.rotary_dim / 2;
   const float scale = 1.0f / std::sqrt(static_cast<float>(dim));
-  compute.parallel_for(tokens, [&](int64_t t, int) {
+  compute.parallel_for(tokens, 8 * tokens * config.query_size(), [&](int64_t t, int) {
     const float *cos = &rope.cos[t * half], *sin = &rope.sin[t * half];
     KvBlock& block = state.kv[(position + t) / KvBlock::tokens];
     const int64_t slot = (position + t) % KvBlock::tokens * dim;
@@ -111,7 +111,8 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
   sums_.assign(segments * tokens * heads * dim, 0.0f);
   softmax_.resize(segments * tokens * heads);
 
-  compute.parallel_for(tiles * segments, [&](int64_t item, int worker) {
+  const int64_t work = 2 * tokens * (position + tokens) * config.query_size();
+  compute.parallel_for(tiles * segments, work, [&](int64_t item, int worker) {
     const int64_t segment = item % segments, tile = item / segments;
     const int64_t kv_head = tile % config.num_kv_heads, first = tile / config.num_kv_heads * tile_tokens;
     const int64_t n = std::min(tile_tokens, tokens - first);
@@ -138,7 +139,7 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
   });
 
   out_.resize(tokens, config.query_size());
-  compute.parallel_for(tokens, [&](int64_t t, int) {
+  compute.parallel_for(tokens, 8 * tokens * config.query_size(), [&](int64_t t, int) {
     for (int h = 0; h < heads; ++h) {
       const int64_t i = t * heads + h;
       merge_segments(kernels, &softmax_[i], segments, tokens * heads, dim, out_.row(t) + h * dim);

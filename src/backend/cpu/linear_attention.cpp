@@ -37,7 +37,7 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
 
   const int heads_per_key = heads / config.linear_key_heads;
   const int items_per_head = (dv + columns_per_item - 1) / columns_per_item;
-  compute.parallel_for(int64_t{heads} * items_per_head, [&](int64_t item, int) {
+  compute.parallel_for(int64_t{heads} * items_per_head, 3 * tokens * value_size * dk, [&](int64_t item, int) {
     const int64_t head = item / items_per_head;
     const int column = static_cast<int>(item % items_per_head) * columns_per_item;
     const float* q = qkv_.data() + head / heads_per_key * dk;
@@ -58,7 +58,7 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
   });
 
   out_.resize(tokens, value_size);
-  compute.parallel_for(tokens, [&](int64_t t, int) {
+  compute.parallel_for(tokens, 8 * tokens * value_size, [&](int64_t t, int) {
     for (int h = 0; h < heads; ++h) {
       float* out = out_.row(t) + h * dv;
       const int64_t at = t * value_size + h * dv;
@@ -77,7 +77,7 @@ void LinearAttention::convolve_and_normalize(Compute& compute, const ModelConfig
   const int64_t channels = config.conv_channels();
   const int heads = config.linear_value_heads, dk = config.linear_key_dim;
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
-  compute.parallel_for(tokens, [&](int64_t t, int) {
+  compute.parallel_for(tokens, 16 * tokens * channels, [&](int64_t t, int) {
     float* row = &qkv_[t * channels];
     kernels.convolve(w.conv.data(), &conv_in_[t * channels], channels, config.conv_kernel, channels, row);
     for (int h = 0; h < 2 * config.linear_key_heads; ++h) {  // queries, then keys
