@@ -21,20 +21,23 @@ namespace {
 
 constexpr int interrupted_code = 130;  // as a shell reports a program ended by Ctrl-C
 
-// Keys typed during a reply wait for the prompt instead of appearing in the reply.
-class EchoOff {
+// Keys typed while no line is read wait, as they are, for the next one: they do not appear in a reply, and Ctrl-D is
+// not lost. The line editor sets its own mode for every line, and leaves the terminal as the program found it.
+class TypeAhead {
  public:
-  EchoOff() : terminal_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
-    if (!terminal_) return;
-    termios silent = before_;
-    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    ::tcsetattr(STDIN_FILENO, TCSANOW, &silent);
-  }
-  ~EchoOff() {
+  TypeAhead() : terminal_(::tcgetattr(STDIN_FILENO, &before_) == 0) {}
+  ~TypeAhead() {
     if (terminal_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
-  EchoOff(const EchoOff&) = delete;
-  EchoOff& operator=(const EchoOff&) = delete;
+  TypeAhead(const TypeAhead&) = delete;
+  TypeAhead& operator=(const TypeAhead&) = delete;
+
+  void hold() const {
+    if (!terminal_) return;
+    termios held = before_;
+    held.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &held);
+  }
 
  private:
   termios before_{};
@@ -60,10 +63,14 @@ Input read_message(const ReadLine& read_line, std::string& message) {
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
 
 int talk(ChatSession& chat, ChatView& view, Interrupt& interrupt) {
+  const TypeAhead type_ahead;
   LineEditor editor(data_directory() + "/chat_history", interrupt);
   const ReadLine read_line = [&](bool continued, std::string& line) {
-    return editor.read(view.prompt(continued), line);
+    const Input input = editor.read(view.prompt(continued), line);
+    type_ahead.hold();
+    return input;
   };
+  type_ahead.hold();
   chat.welcome();
   bool warned = false;
   while (!chat.wants_to_quit()) {
@@ -79,7 +86,6 @@ int talk(ChatSession& chat, ChatView& view, Interrupt& interrupt) {
     warned = false;
     if (is_blank(message)) continue;
     editor.remember(message);
-    const EchoOff echo_off;
     if (const Result<void> handled = chat.handle(message); !handled) report(handled.error());
   }
   return 0;

@@ -156,15 +156,16 @@ LineEditor::Impl& LineEditor::Impl::of(EditLine* editor) {
   return *static_cast<Impl*>(self);
 }
 
-// The editor's own reader would swallow the interruption of a read by Ctrl-C; here it becomes the key that it is.
+// The editor's own reader would swallow the interruption of a read by Ctrl-C; here it becomes the key that it is. It may
+// also have come before the read, while the editor drew the prompt.
 int LineEditor::Impl::read_character(EditLine* editor, wchar_t* out) {
   Impl& self = of(editor);
   std::mbstate_t state{};
   while (true) {
+    if (self.interrupt.take()) return *out = ctrl_c, 1;
     char byte = 0;
     const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
     if (count < 0 && errno == EINTR) {
-      if (self.interrupt.take()) return *out = ctrl_c, 1;
       redraw(editor, columns_of(self.prompt));
       continue;
     }

@@ -42,8 +42,9 @@ class ChatTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(data); }
 
   std::function<int()> chat(const ChatSettings& settings = {}, int64_t context = 1 << 20) const {
-    return [=] {
+    return [=, delay = delay] {
       ScriptedEngine scripted(answer_to, context);
+      scripted.backend->delay = delay;
       const Result<int> code = run_chat(scripted.engine, settings);
       std::fflush(nullptr);
       return code ? *code : report(code.error());
@@ -51,6 +52,7 @@ class ChatTest : public testing::Test {
   }
 
   std::filesystem::path data;
+  std::chrono::milliseconds delay{0};  // of every token
 };
 
 TEST_F(ChatTest, AnswersWhatIsTyped) {
@@ -77,6 +79,18 @@ TEST_F(ChatTest, CtrlCStopsTheReplyAndKeepsTheChat) {
   EXPECT_TRUE(terminal.shows(prompt));
   terminal.type("/stats\r");
   EXPECT_TRUE(terminal.shows("in 2 turns"));
+}
+
+TEST_F(ChatTest, WhatIsTypedDuringAReplyWaitsForThePrompt) {
+  delay = std::chrono::milliseconds(5);
+  Terminal terminal(chat());
+  EXPECT_TRUE(terminal.shows(prompt));
+  terminal.type("dally\r");
+  EXPECT_TRUE(terminal.shows("They say dally"));
+  terminal.type("ahead\r\x04");
+  EXPECT_TRUE(terminal.shows("You said: ahead"));
+  EXPECT_EQ(terminal.exit_code(), 0);
+  EXPECT_THAT(terminal.output(), HasSubstr("You said: dally\r\n"));  // nothing in the middle of it
 }
 
 TEST_F(ChatTest, CtrlCAtThePromptGivesUpTheLineAndTwiceQuits) {

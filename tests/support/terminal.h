@@ -64,10 +64,12 @@ class Terminal {
     }
   }
 
-  // Waits for the child to end by itself.
+  // Waits for the child to end by itself; one that does not is ended, and gives 128 + SIGKILL.
   int exit_code() {
     while (read_some()) {
     }
+    pollfd closed{.fd = fd_, .events = POLLIN, .revents = 0};
+    if (::poll(&closed, 1, 0) == 0) ::kill(pid_, SIGKILL);  // nothing to read, yet still open
     return exit_code_of(std::exchange(pid_, -1));
   }
 
