@@ -41,9 +41,9 @@ class Snapshot {
 using LayerObserver = std::function<void(int layer, std::span<const float> hidden)>;
 
 struct BackendOptions {
-  int threads = 0;             // 0: one a core
-  std::string isa;             // CPU only, for tests: "avx512", "avx2", "neon", "portable"; empty: the best there is
-  LayerObserver observe_layer; // empty: none
+  int threads = 0;              // 0: one a core
+  std::string isa;              // CPU only, for tests: "avx512", "avx2", "neon", "portable"; empty: the best there is
+  LayerObserver observe_layer;  // empty: none
 };
 
 enum class WantLogits { none, last, all };

@@ -35,7 +35,7 @@ struct Descriptor {
 };
 
 Result<size_t> regular_file_size(const Descriptor& file, const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::fstat(file.fd, &info) != 0) return system_error(path, "cannot read");
   if (!S_ISREG(info.st_mode)) return Error{.where = path, .what = "not a regular file"};
   return static_cast<size_t>(info.st_size);
@@ -113,7 +113,7 @@ Result<std::string> read_input(const std::string& path) {
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
-  struct stat info{};
+  struct stat info {};
   if (::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     return Error{.where = path, .what = "cannot be replaced", .expected = "a regular file or none"};
   }

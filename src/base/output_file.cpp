@@ -33,7 +33,8 @@ Result<void> OutputFile::write_at(int64_t offset, std::span<const std::byte> byt
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Error{.where = path_, .what = std::string("cannot write: ") + std::strerror(errno), .exit_code = 1};
+    if (written < 0)
+      return Error{.where = path_, .what = std::string("cannot write: ") + std::strerror(errno), .exit_code = 1};
     bytes = bytes.subspan(static_cast<size_t>(written));
     offset += written;
   }
@@ -41,7 +42,8 @@ Result<void> OutputFile::write_at(int64_t offset, std::span<const std::byte> byt
 }
 
 Result<void> OutputFile::sync() const {
-  if (::fsync(fd_) != 0) return Error{.where = path_, .what = std::string("cannot write: ") + std::strerror(errno), .exit_code = 1};
+  if (::fsync(fd_) != 0)
+    return Error{.where = path_, .what = std::string("cannot write: ") + std::strerror(errno), .exit_code = 1};
   return {};
 }
 

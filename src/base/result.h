@@ -64,8 +64,8 @@ class [[nodiscard]] Result<void> {
 #define LILY_CONCAT(a, b) LILY_CONCAT_(a, b)
 
 // LILY_TRY(auto x, f()): declares x from the value of f(), or returns f()'s error from the enclosing function.
-#define LILY_TRY(declaration, expression)                                       \
-  auto LILY_CONCAT(result_, __LINE__) = (expression);                           \
+#define LILY_TRY(declaration, expression)                                             \
+  auto LILY_CONCAT(result_, __LINE__) = (expression);                                 \
   if (!LILY_CONCAT(result_, __LINE__)) return LILY_CONCAT(result_, __LINE__).error(); \
   declaration = std::move(LILY_CONCAT(result_, __LINE__)).value()
 

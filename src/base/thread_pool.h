@@ -28,7 +28,8 @@ class ThreadPool {
   // Returns when all are done. Called from one thread at a time, never from inside a body.
   template <class Body>
   void parallel_for(int64_t count, const Body& body) {
-    run(count, [](const void* b, int64_t index, int worker) { (*static_cast<const Body*>(b))(index, worker); }, &body);
+    run(
+        count, [](const void* b, int64_t index, int worker) { (*static_cast<const Body*>(b))(index, worker); }, &body);
   }
 
  private:

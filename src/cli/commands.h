@@ -10,8 +10,8 @@
 namespace lily::cli {
 
 struct Command {
-  CLI::App* app;              // as parsed
-  std::function<int()> run;   // exit code: 0, 1 (the work failed), 2 (the user's input was wrong), 130 (interrupted)
+  CLI::App* app;             // as parsed
+  std::function<int()> run;  // exit code: 0, 1 (the work failed), 2 (the user's input was wrong), 130 (interrupted)
 };
 
 Command chat_command(CLI::App& app);

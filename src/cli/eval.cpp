@@ -144,8 +144,8 @@ void print_table(const LogitComparison& c) {
   fmt::print("largest error   {:.3e} at position {}, id {}: {:.6f} against {:.6f}\n", c.largest_error, c.position, c.id,
              c.a, c.b);
   for (const TopOneAgreement& agreement : c.agreements) {
-    const auto share = 100.0 * static_cast<double>(agreement.equal) /
-                       static_cast<double>(std::max<int64_t>(agreement.positions, 1));
+    const auto share =
+        100.0 * static_cast<double>(agreement.equal) / static_cast<double>(std::max<int64_t>(agreement.positions, 1));
     const std::string where =
         agreement.margin < 0 ? "everywhere" : fmt::format("where b's margin is over {:g}", agreement.margin);
     fmt::print("same top id     {}/{} ({:.2f} %) {}\n", agreement.equal, agreement.positions, share, where);

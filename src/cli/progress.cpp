@@ -58,11 +58,12 @@ void ProgressBar::draw(int64_t done, Clock::time_point now) {
   const double rate = static_cast<double>(done - first_) / std::max(elapsed, 1e-3);
   const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
   const char* per_second = unit_ == ProgressUnit::tokens ? " tok/s" : "/s";
-  const std::string tail = fmt::format(" {}/{}  {}{}  {} left", amount(static_cast<double>(done), unit_),
-                                       amount(static_cast<double>(total_), unit_), amount(rate, unit_), per_second,
-                                       duration(left));
+  const std::string tail =
+      fmt::format(" {}/{}  {}{}  {} left", amount(static_cast<double>(done), unit_),
+                  amount(static_cast<double>(total_), unit_), amount(rate, unit_), per_second, duration(left));
   const int width = std::clamp(terminal_width() - static_cast<int>(label_.size() + tail.size()) - 4, 0, 40);
-  const double fraction = total_ > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0) : 0;
+  const double fraction =
+      total_ > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0) : 0;
   const int filled = static_cast<int>(fraction * width);
   std::string bar;
   for (int i = 0; i < width; ++i) bar += i < filled ? "━" : "─";

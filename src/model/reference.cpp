@@ -81,7 +81,8 @@ Floats full_attention(const ModelConfig& config, const FullAttentionWeights& w, 
   Floats k = linear(w.k, x);
   const Floats v = linear(w.v, x);
   rms_norm(k, w.k_norm, config.rms_norm_eps);
-  for (int64_t i = 0; i < tokens * config.num_kv_heads; ++i) rope(&k[i * dim], position + i / config.num_kv_heads, config);
+  for (int64_t i = 0; i < tokens * config.num_kv_heads; ++i)
+    rope(&k[i * dim], position + i / config.num_kv_heads, config);
   state.keys.insert(state.keys.end(), k.begin(), k.end());
   state.values.insert(state.values.end(), v.begin(), v.end());
 
@@ -190,7 +191,8 @@ std::vector<Routed> route(const ModelConfig& config, const Floats& router_logits
     for (int i = 0; i < k; ++i) total += std::exp(double{logit[order[i]]} - logit[order[0]]);
     for (int i = 0; i < k; ++i) {
       routed[order[i]].tokens.push_back(t);
-      routed[order[i]].weights.push_back(static_cast<float>(std::exp(double{logit[order[i]]} - logit[order[0]]) / total));
+      routed[order[i]].weights.push_back(
+          static_cast<float>(std::exp(double{logit[order[i]]} - logit[order[0]]) / total));
     }
   }
   return routed;
@@ -209,7 +211,8 @@ Floats mixture_of_experts(const ModelConfig& config, const MoeWeights& w, std::s
     if (rows.empty()) continue;
     const Floats y = swiglu(w.gate[e], w.up[e], w.down[e], rows);
     for (size_t i = 0; i < routed[e].tokens.size(); ++i) {
-      for (int64_t d = 0; d < hidden; ++d) out[routed[e].tokens[i] * hidden + d] += routed[e].weights[i] * y[i * hidden + d];
+      for (int64_t d = 0; d < hidden; ++d)
+        out[routed[e].tokens[i] * hidden + d] += routed[e].weights[i] * y[i * hidden + d];
     }
   }
   return out;

@@ -18,8 +18,8 @@ namespace lily {
 // What one layer remembers of a sequence. A linear-attention layer uses the last two, a full-attention layer the first two.
 struct ReferenceLayerState {
   std::vector<float> keys, values;  // [tokens, kv_heads, head_dim], keys after RoPE
-  std::vector<float> conv;          // [conv_kernel - 1, conv_channels]: the last inputs of the convolution, oldest first
-  std::vector<float> recurrent;     // [value_heads, key_dim, value_dim]
+  std::vector<float> conv;       // [conv_kernel - 1, conv_channels]: the last inputs of the convolution, oldest first
+  std::vector<float> recurrent;  // [value_heads, key_dim, value_dim]
 };
 
 struct ReferenceState {

@@ -3,6 +3,8 @@
 //
 // Tolerance of a sum of n float32 products: each partial sum rounds by at most 2^-24 of the sum of magnitudes, and
 // lanes keep the chains short, so |error| <= 8 * 2^-24 * sum |a_i b_i| holds with room for n up to some thousands.
+#include "backend/cpu/kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +12,6 @@
 #include <random>
 #include <vector>
 
-#include "backend/cpu/kernels.h"
 #include "model/weights.h"
 
 namespace lily::cpu {
@@ -132,13 +133,15 @@ void store_scale(std::byte* at, DType dtype, std::mt19937& generator) {
 
 QuantizedCase quantized(int64_t rows, int64_t cols, int bits, int group, DType scale_dtype, std::mt19937& generator) {
   QuantizedCase c;
-  c.matrix = {.rows = rows, .cols = cols, .dtype = DType::u32, .bits = bits, .group_size = group, .scale_dtype = scale_dtype};
+  c.matrix = {
+      .rows = rows, .cols = cols, .dtype = DType::u32, .bits = bits, .group_size = group, .scale_dtype = scale_dtype};
   c.codes.resize(1 + rows * c.matrix.row_bytes());
   for (std::byte& b : c.codes) b = static_cast<std::byte>(generator());
   const int64_t count = rows * cols / group;
   for (std::vector<std::byte>* values : {&c.scales, &c.biases}) {
     values->resize(1 + count * size_of(scale_dtype));
-    for (int64_t i = 0; i < count; ++i) store_scale(values->data() + 1 + i * size_of(scale_dtype), scale_dtype, generator);
+    for (int64_t i = 0; i < count; ++i)
+      store_scale(values->data() + 1 + i * size_of(scale_dtype), scale_dtype, generator);
   }
   c.matrix.data = c.codes.data() + 1;
   c.matrix.scales = c.scales.data() + 1;
@@ -156,17 +159,17 @@ TEST_P(KernelTest, DequantizeRow) {
         const QuantizedCase c = quantized(2, cols, bits, group, dtype, generator_);
         Floats want(cols), got(cols + 1, poison);
         c.matrix.dequantize_row(1, want.data());
-        kernels_->dequantize_row(
-            {.codes = bytes(c.matrix.data + c.matrix.row_bytes()),
-             .scales = c.matrix.scales + c.matrix.scale_row_bytes(),
-             .biases = c.matrix.biases + c.matrix.scale_row_bytes(),
-             .scale_dtype = dtype,
-             .bits = bits,
-             .group_size = group,
-             .cols = cols},
-            got.data());
+        kernels_->dequantize_row({.codes = bytes(c.matrix.data + c.matrix.row_bytes()),
+                                  .scales = c.matrix.scales + c.matrix.scale_row_bytes(),
+                                  .biases = c.matrix.biases + c.matrix.scale_row_bytes(),
+                                  .scale_dtype = dtype,
+                                  .bits = bits,
+                                  .group_size = group,
+                                  .cols = cols},
+                                 got.data());
         for (int64_t i = 0; i < cols; ++i) {
-          ASSERT_NEAR(got[i], want[i], 1e-6 + 1e-6 * std::abs(want[i])) << bits << " bits, group " << group << ", " << i;
+          ASSERT_NEAR(got[i], want[i], 1e-6 + 1e-6 * std::abs(want[i]))
+              << bits << " bits, group " << group << ", " << i;
         }
         ASSERT_EQ(got[cols], poison);
       }
@@ -238,9 +241,19 @@ TEST_P(KernelTest, DeltaRule) {
     const Floats start = random(dk * dv);
     Floats state = start;
     for (int column = 0; column < dv; column += 32) {
-      kernels_->delta_rule({.state = state.data(), .q = q.data(), .k = k.data(), .v = v.data(), .decay = decay.data(),
-                            .beta = beta.data(), .out = out.data(), .stride = stride, .gate_stride = heads,
-                            .out_stride = dv, .tokens = tokens, .key_dim = dk, .value_dim = dv},
+      kernels_->delta_rule({.state = state.data(),
+                            .q = q.data(),
+                            .k = k.data(),
+                            .v = v.data(),
+                            .decay = decay.data(),
+                            .beta = beta.data(),
+                            .out = out.data(),
+                            .stride = stride,
+                            .gate_stride = heads,
+                            .out_stride = dv,
+                            .tokens = tokens,
+                            .key_dim = dk,
+                            .value_dim = dv},
                            column, std::min(32, dv - column));
     }
     std::vector<double> s(start.begin(), start.end());
@@ -263,7 +276,8 @@ TEST_P(KernelTest, Attend) {
   const int dim = 64;
   for (const int64_t num_queries : {1, 3, 8, 19}) {
     const int64_t total_keys = 70;
-    const Floats keys = random(total_keys * dim), values = random(total_keys * dim), q = random(num_queries * dim, 0.3f);
+    const Floats keys = random(total_keys * dim), values = random(total_keys * dim),
+                 q = random(num_queries * dim, 0.3f);
     Floats sums(num_queries * dim, 0.0f);
     std::vector<AttentionQuery> queries;
     for (int64_t i = 0; i < num_queries; ++i) queries.push_back({&q[i * dim], &sums[i * dim], -INFINITY, 0, 0});
@@ -272,7 +286,8 @@ TEST_P(KernelTest, Attend) {
       const int64_t count = std::min<int64_t>(32, total_keys - first);
       for (int64_t i = 0; i < num_queries; ++i) queries[i].visible = visible(i) - first;
       Floats scores(num_queries * count);
-      kernels_->attend(&keys[first * dim], &values[first * dim], count, dim, queries.data(), num_queries, scores.data());
+      kernels_->attend(&keys[first * dim], &values[first * dim], count, dim, queries.data(), num_queries,
+                       scores.data());
     }
     for (int64_t i = 0; i < num_queries; ++i) {
       std::vector<double> want(dim);

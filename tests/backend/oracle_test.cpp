@@ -2,6 +2,8 @@
 //
 // Tolerance: float32 sums of up to 2048 products in another order differ by a few 1e-6 of their norm; over 8 layers and
 // the softmaxes the logits stay within 1e-4, unless a near-tie of the router flips, which the oracles avoid.
+#include "support/oracle.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "backend/cpu/state.h"
 #include "model/reference.h"
 #include "support/compare.h"
-#include "support/oracle.h"
 
 namespace lily {
 namespace {
@@ -24,8 +25,8 @@ std::vector<float> prefill_in_chunks(Backend& backend, State& state, std::span<c
   std::vector<float> logits(ids.size() * vocab);
   for (size_t i = 0; i < ids.size(); i += chunk) {
     const size_t n = std::min(chunk, ids.size() - i);
-    const auto done = backend.prefill(state, ids.subspan(i, n), WantLogits::all,
-                                      std::span(logits).subspan(i * vocab, n * vocab));
+    const auto done =
+        backend.prefill(state, ids.subspan(i, n), WantLogits::all, std::span(logits).subspan(i * vocab, n * vocab));
     EXPECT_TRUE(done) << done.error().message();
   }
   return logits;
@@ -157,7 +158,8 @@ std::string case_name(const testing::TestParamInfo<Case>& param) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OracleTest,
-                         testing::Combine(testing::Values("a", "b", "f", "g"), testing::ValuesIn(targets())), case_name);
+                         testing::Combine(testing::Values("a", "b", "f", "g"), testing::ValuesIn(targets())),
+                         case_name);
 
 // The states that a sequence leaves behind, against the stored ones: oracle layouts are in its README.
 class OracleStateTest : public testing::TestWithParam<std::string> {};

@@ -112,8 +112,8 @@ std::vector<float> run(Backend& backend, std::span<const int32_t> ids, size_t ch
   std::vector<float> logits(ids.size() * vocab);
   for (size_t i = 0; i < ids.size(); i += chunk) {
     const size_t n = std::min(chunk, ids.size() - i);
-    EXPECT_TRUE(backend.prefill(*state, ids.subspan(i, n), WantLogits::all,
-                                std::span(logits).subspan(i * vocab, n * vocab)));
+    EXPECT_TRUE(
+        backend.prefill(*state, ids.subspan(i, n), WantLogits::all, std::span(logits).subspan(i * vocab, n * vocab)));
   }
   return logits;
 }

@@ -179,9 +179,9 @@ class MalformedTensor : public testing::TestWithParam<Malformed> {};
 
 TEST_P(MalformedTensor, IsOneExactError) { expect_one_error(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, MalformedTensor,
-    all_of({name_cases(), shape_cases(), layout_cases(), quantization_cases(), value_cases()}), name_of_case);
+INSTANTIATE_TEST_SUITE_P(All, MalformedTensor,
+                         all_of({name_cases(), shape_cases(), layout_cases(), quantization_cases(), value_cases()}),
+                         name_of_case);
 
 }  // namespace
 }  // namespace lily::test

@@ -212,9 +212,9 @@ TEST(QuantizeCheckpoint, NanLeavesNothingBehind) {
   raw.write(directory / "raw");
   const auto summary = quantize_checkpoint(directory / "raw", directory / "mlx", {});
   ASSERT_FALSE(summary);
-  EXPECT_EQ(
-      summary.error().message(),
-      directory / "raw" + ": language_model.lm_head.weight: cannot be quantised: expected finite weights, got NaN or infinity in row 5");
+  EXPECT_EQ(summary.error().message(), directory / "raw" +
+                                           ": language_model.lm_head.weight: cannot be quantised: expected finite "
+                                           "weights, got NaN or infinity in row 5");
   EXPECT_FALSE(std::filesystem::exists(directory / "mlx"));
   EXPECT_FALSE(std::filesystem::exists(directory / "mlx.partial"));
 }

@@ -27,7 +27,8 @@ void Activations::resize(int64_t new_tokens, int64_t new_cols) {
   grow(data, tokens * cols);
 }
 
-Compute::Compute(const Kernels& kernels, int threads) : kernels_(kernels), pool_(threads), scratch_(pool_.threads() * slots) {}
+Compute::Compute(const Kernels& kernels, int threads)
+    : kernels_(kernels), pool_(threads), scratch_(pool_.threads() * slots) {}
 
 float* Compute::scratch(int worker, Slot slot, int64_t floats) {
   std::vector<float>& buffer = scratch_[worker * slots + static_cast<int>(slot)];
@@ -71,12 +72,11 @@ void Compute::multiply_block(const Block& block, int worker) {
   const auto row_of = [&](int64_t i) { return block.tokens ? block.tokens[i] : i; };
 
   if (block.n <= max_gemv_tokens && gemv_fits(w, x)) {
-    const Q4Rows rows = {
-        .codes = bytes(w.data + block.first * w.row_bytes()),
-        .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
-        .biases = bytes(w.biases + block.first * w.scale_row_bytes()),
-        .rows = block.count,
-        .cols = w.cols};
+    const Q4Rows rows = {.codes = bytes(w.data + block.first * w.row_bytes()),
+                         .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
+                         .biases = bytes(w.biases + block.first * w.scale_row_bytes()),
+                         .rows = block.count,
+                         .cols = w.cols};
     for (int64_t i = 0; i < block.n; ++i) {
       kernels_.gemv_q4(rows, &x.planar[row_of(i) * x.cols], &x.sums[row_of(i) * x.cols / 64],
                        block.out + i * block.stride);

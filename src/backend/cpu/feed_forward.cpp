@@ -12,9 +12,8 @@ namespace {
 void choose_experts(const float* logits, int experts, int k, int32_t* choice, float* weight) {
   std::vector<int32_t> order(experts);
   std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t a, int32_t b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-  });
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
   float total = 0;
   for (int i = 0; i < k; ++i) {
     choice[i] = order[i];
@@ -75,8 +74,8 @@ void FeedForward::group_by_expert(const ModelConfig& config, const MoeWeights& w
   int64_t first = 0;
   for (int e = 0; e < config.num_experts; first = end[e++]) {
     if (end[e] == first) continue;
-    experts_.push_back({w.gate[e], w.up[e], w.down[e], &token_list_[first], &weight_list_[first], end[e] - first,
-                        &routed_, first});
+    experts_.push_back(
+        {w.gate[e], w.up[e], w.down[e], &token_list_[first], &weight_list_[first], end[e] - first, &routed_, first});
   }
 }
 
@@ -100,8 +99,7 @@ void FeedForward::gate_and_up(Compute& compute, const Activations& in) {
     compute.multiply_block({&e->gate, first, rows, &in, e->tokens, e->n, gate, rows}, worker);
     compute.multiply_block({&e->up, first, rows, &in, e->tokens, e->n, up, rows}, worker);
     for (int64_t t = 0; t < e->n; ++t) {
-      compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows,
-                                      e->activation->row(e->first + t) + first);
+      compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows, e->activation->row(e->first + t) + first);
     }
   });
 }
@@ -114,7 +112,8 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, float* x) {
     if (experts_.size() > 1) compute.prepare(routed_);
   }
   const int64_t longest = std::max(routed_.tokens, shared_.tokens);
-  for (int64_t i = static_cast<int64_t>(row_list_.size()); i < longest; ++i) row_list_.push_back(static_cast<int32_t>(i));
+  for (int64_t i = static_cast<int64_t>(row_list_.size()); i < longest; ++i)
+    row_list_.push_back(static_cast<int32_t>(i));
 
   int64_t work = 0;
   for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;

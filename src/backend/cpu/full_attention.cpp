@@ -74,8 +74,7 @@ void FullAttention::run(Compute& compute, const ModelConfig& config, const FullA
 }
 
 void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w,
-                                           const RopeTable& rope, int64_t position, int64_t tokens,
-                                           LayerState& state) {
+                                           const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state) {
   const Kernels& kernels = compute.kernels();
   const int dim = config.head_dim, half = config.rotary_dim / 2;
   const float scale = 1.0f / std::sqrt(static_cast<float>(dim));
@@ -128,7 +127,8 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
       const int64_t end = std::min((segment + 1) * segment_blocks, ceil_div(position + first + n, KvBlock::tokens));
       for (int64_t b = segment * segment_blocks; b < end; ++b) {
         const int64_t keys = std::min(KvBlock::tokens, position + first + n - b * KvBlock::tokens);
-        for (int64_t i = 0; i < n * count; ++i) queries[i].visible = position + first + i / count + 1 - b * KvBlock::tokens;
+        for (int64_t i = 0; i < n * count; ++i)
+          queries[i].visible = position + first + i / count + 1 - b * KvBlock::tokens;
         float* scores = compute.scratch(worker, Compute::Slot::scores, n * count * keys);
         kernels.attend(state.kv[b].keys(kv_head), state.kv[b].values(kv_head), keys, dim, queries, n * count, scores);
       }

@@ -41,9 +41,9 @@ struct AttentionQuery {
 // T steps of the gated delta rule for one value head, in place on `state` [key_dim, value_dim].
 struct DeltaRule {
   float* state;
-  const float *q, *k, *v;      // token t at + t * stride; q and k normalised
-  const float *decay, *beta;   // token t at + t * gate_stride
-  float* out;                  // token t at + t * out_stride, [value_dim]
+  const float *q, *k, *v;     // token t at + t * stride; q and k normalised
+  const float *decay, *beta;  // token t at + t * gate_stride
+  float* out;                 // token t at + t * out_stride, [value_dim]
   int64_t stride, gate_stride, out_stride;
   int64_t tokens;
   int key_dim, value_dim;
@@ -67,11 +67,11 @@ struct Kernels {
   void (*gemv_q4)(const Q4Rows& w, const float* planar, const float* sums, float* out);
 
   float (*dot)(const float* a, const float* b, int64_t n);
-  void (*add)(float* x, const float* y, int64_t n);                         // x += y
-  void (*add_scaled)(float* x, const float* y, float scale, int64_t n);     // x += scale * y
+  void (*add)(float* x, const float* y, int64_t n);                      // x += y
+  void (*add_scaled)(float* x, const float* y, float scale, int64_t n);  // x += scale * y
   void (*rms_norm)(const float* x, const float* w, float eps, int64_t n, float* out);
-  void (*silu_multiply)(const float* gate, const float* x, int64_t n, float* out);     // silu(gate) * x
-  void (*sigmoid_multiply)(const float* gate, int64_t n, float* x);                    // x *= sigmoid(gate)
+  void (*silu_multiply)(const float* gate, const float* x, int64_t n, float* out);  // silu(gate) * x
+  void (*sigmoid_multiply)(const float* gate, int64_t n, float* x);                 // x *= sigmoid(gate)
 
   // out[c] = silu(sum over j of w[j, c] * in[j, c]) for w and in [taps, channels]; in has its own row stride.
   void (*convolve)(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out);

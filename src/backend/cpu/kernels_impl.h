@@ -186,8 +186,7 @@ void matmul_tokens(const float* w, int64_t rows, int64_t cols, const float* cons
   if constexpr (T > 1) matmul_tokens<T - 1>(w, rows, cols, x, tokens, out);
 }
 
-void matmul_tile(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
-                 float* const* out) {
+void matmul_tile(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens, float* const* out) {
   matmul_tokens(w, rows, cols, x, tokens, out);
 }
 
@@ -218,8 +217,8 @@ inline F32 word_scales(const uint8_t* scales, int64_t word) {
 #endif
 }
 
-float gemv_q4_row(const uint8_t* codes, const uint8_t* scales, const uint8_t* biases, int64_t cols,
-                  const float* planar, const float* sums) {
+float gemv_q4_row(const uint8_t* codes, const uint8_t* scales, const uint8_t* biases, int64_t cols, const float* planar,
+                  const float* sums) {
   F32 total = {};
   for (int64_t word = 0; word < cols / 8; word += lanes) {
     const U32 packed = load_as<U32>(codes + word * 4);
@@ -243,8 +242,8 @@ float gemv_q4_row(const uint8_t* codes, const uint8_t* scales, const uint8_t* bi
 
 void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out) {
   for (int64_t r = 0; r < w.rows; ++r) {
-    out[r] = gemv_q4_row(w.codes + r * (w.cols / 2), w.scales + r * (w.cols / 32), w.biases + r * (w.cols / 32),
-                         w.cols, planar, sums);
+    out[r] = gemv_q4_row(w.codes + r * (w.cols / 2), w.scales + r * (w.cols / 32), w.biases + r * (w.cols / 32), w.cols,
+                         planar, sums);
   }
 }
 
@@ -263,7 +262,7 @@ template <int Vectors>
 void delta_columns(const DeltaRule& rule, int column) {
   for (int64_t t = 0; t < rule.tokens; ++t) {
     const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
-    const float *v = rule.v + t * rule.stride + column;
+    const float* v = rule.v + t * rule.stride + column;
     const float decay = rule.decay[t * rule.gate_stride], beta = rule.beta[t * rule.gate_stride];
     F32 recalled[Vectors] = {}, update[Vectors], result[Vectors] = {};
     for (int i = 0; i < rule.key_dim; ++i) {

@@ -27,12 +27,12 @@ class FullAttention {
                               const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state);
   void attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens, LayerState& state);
 
-  std::vector<float> query_gate_;              // [tokens, heads, query | gate, head_dim]
-  std::vector<float> keys_, values_;           // [tokens, kv_heads, head_dim]
-  std::vector<float> queries_;                 // [tokens, heads, head_dim], turned and scaled
-  std::vector<float> sums_;                    // [segments, tokens, heads, head_dim]
-  std::vector<AttentionQuery> softmax_;        // [segments, tokens, heads]
-  Activations out_;                            // [tokens, heads * head_dim]
+  std::vector<float> query_gate_;        // [tokens, heads, query | gate, head_dim]
+  std::vector<float> keys_, values_;     // [tokens, kv_heads, head_dim]
+  std::vector<float> queries_;           // [tokens, heads, head_dim], turned and scaled
+  std::vector<float> sums_;              // [segments, tokens, heads, head_dim]
+  std::vector<AttentionQuery> softmax_;  // [segments, tokens, heads]
+  Activations out_;                      // [tokens, heads * head_dim]
 };
 
 // Gated DeltaNet: short convolution, gated delta rule, gated norm.
@@ -61,8 +61,8 @@ class FeedForward {
  private:
   struct Expert {
     WeightMatrix gate, up, down;
-    const int32_t* tokens;   // that chose it; null: all, in order
-    const float* weights;    // one for each of them; null: 1
+    const int32_t* tokens;  // that chose it; null: all, in order
+    const float* weights;   // one for each of them; null: 1
     int64_t n;
     Activations* activation;  // rows [first, first + n) are this expert's
     int64_t first;
@@ -73,16 +73,16 @@ class FeedForward {
   void gate_and_up(Compute& compute, const Activations& in);
   void down_and_combine(Compute& compute, int64_t hidden, float* x);
 
-  std::vector<float> router_logits_;   // [tokens, experts]
-  std::vector<float> shared_weight_;   // [tokens]
-  std::vector<int32_t> choice_;        // [tokens, k]: expert
-  std::vector<float> choice_weight_;   // [tokens, k]
-  std::vector<int32_t> token_list_;    // [tokens * k], grouped by expert
-  std::vector<float> weight_list_;     // [tokens * k], alike
-  std::vector<int32_t> row_list_;      // 0, 1, 2, ...
-  std::vector<Expert> experts_;        // those with tokens; the shared one first
-  Activations routed_;                 // [tokens * k, expert_size]: silu(gate) * up
-  Activations shared_;                 // [tokens, shared_expert_size]
+  std::vector<float> router_logits_;  // [tokens, experts]
+  std::vector<float> shared_weight_;  // [tokens]
+  std::vector<int32_t> choice_;       // [tokens, k]: expert
+  std::vector<float> choice_weight_;  // [tokens, k]
+  std::vector<int32_t> token_list_;   // [tokens * k], grouped by expert
+  std::vector<float> weight_list_;    // [tokens * k], alike
+  std::vector<int32_t> row_list_;     // 0, 1, 2, ...
+  std::vector<Expert> experts_;       // those with tokens; the shared one first
+  Activations routed_;                // [tokens * k, expert_size]: silu(gate) * up
+  Activations shared_;                // [tokens, shared_expert_size]
 };
 
 }  // namespace lily::cpu

@@ -37,12 +37,12 @@ const Kernels* select_kernels(const char* isa) {
 #endif
   const Candidate best_first[] = {
 #if defined(__x86_64__)
-      {&avx512::kernels, has_avx512},
-      {&avx2::kernels, has_avx2},
+    {&avx512::kernels, has_avx512},
+    {&avx2::kernels, has_avx2},
 #elif defined(__aarch64__)
-      {&neon::kernels, true},
+    {&neon::kernels, true},
 #endif
-      {&portable::kernels, true},
+    {&portable::kernels, true},
   };
   for (const Candidate& candidate : best_first) {
     const bool wanted = *isa == '\0' || std::strcmp(isa, candidate.kernels->isa) == 0;
