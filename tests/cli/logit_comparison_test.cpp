@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "model/safetensors_writer.h"
+#include "support/temporary_directory.h"
 
 namespace lily::cli {
 namespace {
@@ -16,7 +17,8 @@ using testing::HasSubstr;
 
 std::string file_of(const std::string& name, std::vector<int64_t> shape, const std::vector<float>& values,
                     const std::string& tensor = "logits") {
-  const std::string path = testing::TempDir() + "logit_comparison_" + name;
+  static const test::TemporaryDirectory directory;  // the cases run at the same time
+  const std::string path = directory / name;
   std::filesystem::remove(path);
   const TensorSpec spec{.name = tensor, .dtype = DType::f32, .shape = std::move(shape)};
   const std::span<const std::byte> data = std::as_bytes(std::span(values));
@@ -68,7 +70,7 @@ TEST(LogitComparison, WhatCannotBeComparedIsAnError) {
   EXPECT_THAT(message(file_of("rank", {4}, {1, 2, 3, 4})), HasSubstr("wrong tensor"));
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(message(file_of("nan", {2, 2}, {1, 2, 3, nan})), HasSubstr("not finite at position 1, id 1"));
-  EXPECT_THAT(message(testing::TempDir() + "logit_comparison_absent"), HasSubstr("cannot open"));
+  EXPECT_THAT(message(test::TemporaryDirectory() / "absent"), HasSubstr("cannot open"));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "support/temporary_directory.h"
+
 namespace lily::cli {
 namespace {
 
@@ -12,7 +14,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string file_with(const std::string& text) {
-  const std::string path = testing::TempDir() + "options_test_tokens";
+  static const test::TemporaryDirectory directory;  // the cases run at the same time
+  const std::string path = directory / "tokens";
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
@@ -27,13 +30,13 @@ TEST(TokenFile, ABadIdIsNamedByItsIndex) {
   for (const char* bad : {"x3", "-1", "1.5", "2147483648", "0x10", "+4", "1,2", "\xff"}) {
     const auto ids = read_token_file(file_with(std::string("7 8 ") + bad + " 9"));
     ASSERT_FALSE(ids.ok()) << bad;
-    EXPECT_THAT(ids.error().message(), HasSubstr("options_test_tokens: token 2: bad id"));
+    EXPECT_THAT(ids.error().message(), HasSubstr("/tokens: token 2: bad id"));
   }
 }
 
 TEST(TokenFile, NoIdsAndNoFileAreErrors) {
   EXPECT_FALSE(read_token_file(file_with(" \n")).ok());
-  EXPECT_FALSE(read_token_file(testing::TempDir() + "options_test_absent").ok());
+  EXPECT_FALSE(read_token_file(test::TemporaryDirectory() / "absent").ok());
 }
 
 TEST(SamplingOptions, WhatIsGivenReplacesTheModelsOwn) {

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
+
+#include "support/temporary_directory.h"
 
 namespace lily {
 namespace {
@@ -63,13 +64,11 @@ TEST(GenerationConfig, MalformedIsAnErrorThatNamesFileAndKey) {
 }
 
 TEST(GenerationConfig, MissingFileGivesTheDefaultsButABadOneIsAnError) {
-  const std::string directory = testing::TempDir() + "generation_config_test";
-  std::filesystem::create_directories(directory);
-  std::filesystem::remove(directory + "/generation_config.json");
-  ASSERT_TRUE(load_generation_config(directory).ok());
-  EXPECT_EQ(load_generation_config(directory)->top_k, 20);
-  std::ofstream(directory + "/generation_config.json") << "{";
-  EXPECT_FALSE(load_generation_config(directory).ok());
+  const test::TemporaryDirectory directory;
+  ASSERT_TRUE(load_generation_config(directory.path()).ok());
+  EXPECT_EQ(load_generation_config(directory.path())->top_k, 20);
+  std::ofstream(directory / "generation_config.json") << "{";
+  EXPECT_FALSE(load_generation_config(directory.path()).ok());
 }
 
 }  // namespace
