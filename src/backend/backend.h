@@ -42,7 +42,8 @@ using LayerObserver = std::function<void(int layer, std::span<const float> hidde
 
 struct BackendOptions {
   int threads = 0;              // 0: one a core
-  std::string isa;              // CPU only, for tests: "avx512", "avx2", "neon", "portable"; empty: the best there is
+  bool exact = false;           // CPU: float32 activations and KV cache instead of 16-bit ones
+  std::string isa;              // CPU, for tests: "amx", "avx512", "avx2", "neon", "portable"; empty: the best there is
   LayerObserver observe_layer;  // empty: none
 };
 

@@ -78,7 +78,8 @@ Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need) {
     LILY_TRY(Tokenizer tokenizer, Tokenizer::load(tokenizer_path));
     engine.tokenizer = std::move(tokenizer);
   }
-  LILY_TRY(engine.backend, Backend::load(options.backend, engine.checkpoint, {.threads = options.threads}));
+  LILY_TRY(engine.backend, Backend::load(options.backend, engine.checkpoint,
+                                         {.threads = options.threads, .exact = options.exact, .isa = options.isa}));
   return engine;
 }
 

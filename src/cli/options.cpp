@@ -27,6 +27,9 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--threads", options.threads, "CPU threads; 0: one a core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app.add_flag("--exact", options.exact, "On the CPU: float32 activations and KV cache, slower");
+  app.add_option("--isa", options.isa, "CPU instruction set: amx, avx512, avx2, neon, portable; else the best there is")
+      ->type_name("NAME");
   app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

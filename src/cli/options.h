@@ -17,6 +17,8 @@ struct ModelOptions {
   std::string model;  // -m; empty: see find_model
   std::string backend = "auto";
   int threads = 0;
+  bool exact = false;
+  std::string isa;
   int64_t context = 0;  // 0: the model's
   int64_t chunk = 512;
 };

@@ -5,8 +5,8 @@
 namespace lily::cpu {
 namespace {
 
-// Up to this many rows of activations, unpacking again for each row beats writing an unpacked panel.
-constexpr int64_t max_gemv_tokens = 2;
+// Up to this many rows of activations, unpacking codes in registers beats writing an unpacked panel.
+constexpr int64_t max_gemv_rows = 4;
 
 // An unpacked panel of about 256 KB stays in a second-level cache while all tokens stream past it.
 constexpr int64_t panel_floats = 64 * 1024;
@@ -18,36 +18,90 @@ struct Item {
   int64_t first, count;
 };
 
+Q4Rows q4_rows(const Block& block) {
+  const WeightMatrix& w = *block.w;
+  return {.codes = bytes(w.data + block.first * w.row_bytes()),
+          .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
+          .biases = bytes(w.biases + block.first * w.scale_row_bytes()),
+          .rows = block.count,
+          .cols = w.cols};
+}
+
 }  // namespace
 
 void Activations::resize(int64_t new_tokens, int64_t new_cols) {
   tokens = new_tokens;
   cols = new_cols;
-  prepared = false;
+  form = Form::plain;
   grow(data, tokens * cols);
 }
 
-Compute::Compute(const Kernels& kernels, int threads)
-    : kernels_(kernels), pool_(threads), scratch_(pool_.threads() * slots) {}
+SplitRows Activations::split_rows(int64_t first, int64_t n) const {
+  return {.high = &high[first * split_stride()],
+          .low = &low[first * split_stride()],
+          .scales = &scales[first],
+          .sums = &sums[first * cols / 64],
+          .tokens = n,
+          .cols = cols,
+          .stride = split_stride()};
+}
+
+Compute::Compute(const Kernels& kernels, int threads, bool exact)
+    : kernels_(kernels), split_(exact ? nullptr : kernels.split), pool_(threads), scratch_(pool_.threads() * slots) {}
 
 float* Compute::scratch(int worker, Slot slot, int64_t floats) {
-  std::vector<float>& buffer = scratch_[worker * slots + static_cast<int>(slot)];
+  AlignedVector<float>& buffer = scratch_[worker * slots + static_cast<int>(slot)];
   grow(buffer, floats);
   return buffer.data();
 }
 
-void Compute::prepare(Activations& x) {
-  if (x.cols % (8 * kernels_.lanes) != 0 || x.cols % 64 != 0) return;
-  grow(x.planar, x.tokens * x.cols);
+void Compute::prepare(Activations& x, int64_t rows) {
+  using Form = Activations::Form;
+  const bool few = rows <= max_gemv_rows;
+  const int64_t planar_block = 8 * kernels_.lanes;
+  if (x.cols % 64 != 0) return;
+  if (split_ && (!few || x.cols % (2 * split_->gemv_run) == 0)) {
+    x.form = few ? Form::gemv : Form::gemm;
+    grow(x.high, x.tokens * x.split_stride());
+    grow(x.low, x.tokens * x.split_stride());
+    grow(x.scales, x.tokens);
+  } else if (!split_ && few && x.cols % planar_block == 0) {
+    x.form = Form::planar;
+    grow(x.planar, x.tokens * x.cols);
+  } else {
+    return;
+  }
   grow(x.sums, x.tokens * x.cols / 64);
-  parallel_for(x.tokens, x.tokens * x.cols, [&](int64_t t, int) {
-    kernels_.prepare_q4(x.row(t), x.cols, &x.planar[t * x.cols], &x.sums[t * x.cols / 64]);
+  const int64_t run = few ? split_ ? split_->gemv_run : 0 : 32;
+  parallel_for(x.tokens, 4 * x.tokens * x.cols, [&](int64_t t, int) {
+    float* sums = &x.sums[t * x.cols / 64];
+    if (x.form == Form::planar) return kernels_.prepare_q4(x.row(t), x.cols, &x.planar[t * x.cols], sums);
+    split_->split(x.row(t), x.cols, run, &x.high[t * x.split_stride()], &x.low[t * x.split_stride()], &x.scales[t],
+                  sums);
   });
-  x.prepared = true;
 }
 
-bool Compute::gemv_fits(const WeightMatrix& w, const Activations& x) const {
-  return x.prepared && w.bits == 4 && w.group_size == 64 && w.scale_dtype == DType::bf16;
+void Compute::gather(const Activations& x, std::span<const int32_t> rows, Activations& out) {
+  using Form = Activations::Form;
+  const auto n = static_cast<int64_t>(rows.size());
+  const bool split = x.form == Form::gemv || x.form == Form::gemm;
+  out.resize(split ? 0 : n, x.cols);
+  out.tokens = n;
+  if (split) {
+    out.form = x.form;
+    grow(out.high, n * x.split_stride());
+    grow(out.low, n * x.split_stride());
+    grow(out.scales, n);
+    grow(out.sums, n * x.cols / 64);
+  }
+  parallel_for(n, n * x.cols, [&](int64_t i, int) {
+    const int64_t from = rows[i], stride = x.split_stride(), groups = x.cols / 64;
+    if (!split) return static_cast<void>(std::copy_n(x.row(from), x.cols, out.row(i)));
+    std::copy_n(&x.high[from * stride], x.cols, &out.high[i * stride]);
+    std::copy_n(&x.low[from * stride], x.cols, &out.low[i * stride]);
+    std::copy_n(&x.sums[from * groups], groups, &out.sums[i * groups]);
+    out.scales[i] = x.scales[from];
+  });
 }
 
 void Compute::dequantize_row(const WeightMatrix& w, int64_t row, float* out) const {
@@ -67,27 +121,44 @@ void Compute::dequantize_row(const WeightMatrix& w, int64_t row, float* out) con
 }
 
 void Compute::multiply_block(const Block& block, int worker) {
+  using Form = Activations::Form;
   const WeightMatrix& w = *block.w;
   const Activations& x = *block.x;
-  const auto row_of = [&](int64_t i) { return block.tokens ? block.tokens[i] : i; };
-
-  if (block.n <= max_gemv_tokens && gemv_fits(w, x)) {
-    const Q4Rows rows = {.codes = bytes(w.data + block.first * w.row_bytes()),
-                         .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
-                         .biases = bytes(w.biases + block.first * w.scale_row_bytes()),
-                         .rows = block.count,
-                         .cols = w.cols};
+  const bool published = w.bits == 4 && w.group_size == 64 && w.scale_dtype == DType::bf16;
+  if (published && (x.form == Form::gemv || (x.form == Form::gemm && block.count % 16 == 0))) {
+    multiply_split(block, worker);
+  } else if (published && x.form == Form::planar) {
     for (int64_t i = 0; i < block.n; ++i) {
-      kernels_.gemv_q4(rows, &x.planar[row_of(i) * x.cols], &x.sums[row_of(i) * x.cols / 64],
+      const int64_t row = block.x_first + i;
+      kernels_.gemv_q4(q4_rows(block), &x.planar[row * x.cols], &x.sums[row * x.cols / 64],
                        block.out + i * block.stride);
     }
-    return;
+  } else {
+    multiply_floats(block, worker);
   }
+}
 
+void Compute::multiply_split(const Block& block, int worker) {
+  const SplitRows x = block.x->split_rows(block.x_first, block.n);
+  if (block.x->form == Activations::Form::gemv) return split_->gemv(q4_rows(block), x, block.out, block.stride);
+  const int64_t codes = block.count * x.cols / 4, scales = block.count * x.cols / 64;  // in floats
+  float* scratch_panel = scratch(worker, Slot::panel, codes + 2 * scales);
+  const Panels panels = {.codes = reinterpret_cast<uint8_t*>(scratch_panel),
+                         .scales = scratch_panel + codes,
+                         .biases = scratch_panel + codes + scales,
+                         .count = block.count / 16,
+                         .cols = x.cols};
+  split_->pack(q4_rows(block), panels);
+  split_->gemm(panels, x, block.out, block.stride);
+}
+
+// Any kind of weights: unpacked to float32, panel by panel.
+void Compute::multiply_floats(const Block& block, int worker) {
+  const WeightMatrix& w = *block.w;
   // With few tokens a panel is read few times: keep it in the first-level cache.
   const int64_t panel_rows = block.n <= kernels_.tile_tokens
                                  ? kernels_.tile_rows
-                                 : std::clamp<int64_t>(panel_floats / w.cols, kernels_.tile_rows, block_rows);
+                                 : std::clamp<int64_t>(panel_floats / w.cols, kernels_.tile_rows, block.count);
   float* unpacked = scratch(worker, Slot::panel, std::min(panel_rows, block.count) * w.cols);
   for (int64_t r = 0; r < block.count; r += panel_rows) {
     const int64_t rows = std::min(panel_rows, block.count - r);
@@ -97,7 +168,7 @@ void Compute::multiply_block(const Block& block, int worker) {
       const float* in[8];
       float* out[8];
       for (int64_t i = 0; i < n; ++i) {
-        in[i] = x.row(row_of(t + i));
+        in[i] = block.x->row(block.x_first + t + i);
         out[i] = block.out + (t + i) * block.stride + r;
       }
       kernels_.matmul_tile(unpacked, rows, w.cols, in, n, out);
@@ -107,19 +178,19 @@ void Compute::multiply_block(const Block& block, int worker) {
 
 void Compute::multiply(std::span<const Product> products, const Activations& x) {
   std::vector<Item> items;
+  const int64_t n = x.tokens, rows = block_rows(n);
   int64_t work = 0;
   for (const Product& product : products) {
-    work += product.w->rows * product.w->cols * x.tokens;
-    for (int64_t first = 0; first < product.w->rows; first += block_rows) {
-      items.push_back({&product, first, std::min(block_rows, product.w->rows - first)});
+    work += product.w->rows * product.w->cols * n;
+    for (int64_t first = 0; first < product.w->rows; first += rows) {
+      items.push_back({&product, first, std::min(rows, product.w->rows - first)});
     }
   }
   parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
     const auto [p, first, count] = items[i];
-    const int64_t n = x.tokens;
     float* target = p->accumulate ? scratch(worker, Slot::product, n * count) : p->out + first;
     const int64_t stride = p->accumulate ? count : p->stride;
-    multiply_block({p->w, first, count, &x, nullptr, n, target, stride}, worker);
+    multiply_block({p->w, first, count, &x, 0, n, target, stride}, worker);
     if (!p->accumulate) return;
     for (int64_t t = 0; t < n; ++t) kernels_.add(p->out + t * p->stride + first, target + t * count, count);
   });

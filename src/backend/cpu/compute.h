@@ -7,32 +7,47 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
+#include "base/aligned_vector.h"
 #include "base/thread_pool.h"
 #include "model/weights.h"
 
 namespace lily::cpu {
 
 // Buffers only grow: a decode step allocates nothing.
-template <class T>
-void grow(std::vector<T>& buffer, int64_t size) {
+template <class Vector>
+void grow(Vector& buffer, int64_t size) {
   if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(size);
 }
 
 inline float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
-// Activations [tokens, cols] f32 that matrices are multiplied with. `planar` and `sums` are the same numbers as the
-// 4-bit GEMV wants them; they are there only while `prepared`.
+// Activations [tokens, cols] f32 that matrices are multiplied with, and the same numbers in the form that the products
+// with 4-bit codes want; see Compute::prepare.
 struct Activations {
+  enum class Form {
+    plain,   // only `data`
+    planar,  // --exact, few tokens: `planar` and `sums`
+    gemv,    // few tokens: split as SplitKernels::gemv wants them
+    gemm,    // many tokens: split as SplitKernels::gemm wants them
+  };
+
   int64_t tokens = 0;
   int64_t cols = 0;
-  std::vector<float> data;    // [tokens, cols]
-  std::vector<float> planar;  // [tokens, cols]
-  std::vector<float> sums;    // [tokens, cols / 64]
-  bool prepared = false;
+  AlignedVector<float> data;  // [tokens, cols]
+
+  Form form = Form::plain;
+  AlignedVector<float> planar;      // [tokens, cols]
+  AlignedVector<int8_t> high, low;  // [tokens, split_stride()]
+  AlignedVector<float> scales;      // [tokens]
+  AlignedVector<float> sums;        // [tokens, cols / 64]
 
   void resize(int64_t new_tokens, int64_t new_cols);
   float* row(int64_t token) { return data.data() + token * cols; }
   const float* row(int64_t token) const { return data.data() + token * cols; }
+
+  // A cache line more than the row: rows of a power of two would share few sets of the first-level cache.
+  int64_t split_stride() const { return cols + 64; }
+  SplitRows split_rows(int64_t first, int64_t n) const;
 };
 
 // out[token * stride + r] = (w x[token])[r], or += where `accumulate`.
@@ -43,21 +58,21 @@ struct Product {
   bool accumulate = false;
 };
 
-// A run of rows of a product on one thread: rows [first, first + count) of w, for `n` rows of x
-// (x.row(tokens[i]), or x.row(i) where tokens is null), to out[i * stride + (r - first)].
+// A run of rows of a product on one thread: rows [first, first + count) of w, for rows [x_first, x_first + n) of x,
+// to out[i * stride + (r - first)].
 struct Block {
   const WeightMatrix* w;
   int64_t first, count;
   const Activations* x;
-  const int32_t* tokens;
-  int64_t n;
+  int64_t x_first, n;
   float* out;
   int64_t stride;
 };
 
 class Compute {
  public:
-  Compute(const Kernels& kernels, int threads);
+  // exact: products take float32 activations; otherwise 4-bit ones take 16-bit integers, where the kernels can.
+  Compute(const Kernels& kernels, int threads, bool exact);
 
   const Kernels& kernels() const { return kernels_; }
   int threads() const { return pool_.threads(); }
@@ -73,15 +88,18 @@ class Compute {
   // About 30 us of one core.
   static constexpr int64_t parallel_work = int64_t{1} << 19;
 
-  // Rows of one work item: enough to pay for claiming it, few enough for threads to end together.
-  static constexpr int64_t block_rows = 32;
+  // Rows of one work item: enough to pay for claiming it, few enough for threads to end together. With many tokens
+  // the activations stream past more rows.
+  static int64_t block_rows(int64_t tokens) { return tokens < 64 ? 32 : 64; }
 
   // All products have the same input and run as one parallel loop.
   void multiply(std::span<const Product> products, const Activations& x);
   void multiply_block(const Block& block, int worker);
 
-  // Fills x.planar and x.sums, where the width allows.
-  void prepare(Activations& x);
+  // Gives x the form for products whose matrices see about `rows` of its rows each.
+  void prepare(Activations& x, int64_t rows);
+  // out's row i = x's row rows[i], in x's form.
+  void gather(const Activations& x, std::span<const int32_t> rows, Activations& out);
 
   // Scratch of one worker; the slots are independent, their contents last until the next call with the slot.
   enum class Slot { panel, product, gate, up, scores };
@@ -92,11 +110,13 @@ class Compute {
   void dequantize_row(const WeightMatrix& w, int64_t row, float* out) const;
 
  private:
-  bool gemv_fits(const WeightMatrix& w, const Activations& x) const;
+  void multiply_split(const Block& block, int worker);
+  void multiply_floats(const Block& block, int worker);
 
   const Kernels& kernels_;
+  const SplitKernels* split_;  // null: float32 activations
   ThreadPool pool_;
-  std::vector<std::vector<float>> scratch_;  // [workers * slots]
+  std::vector<AlignedVector<float>> scratch_;  // [workers * slots]
 };
 
 }  // namespace lily::cpu

@@ -22,7 +22,7 @@ class CpuBackend : public Backend {
       : checkpoint_(std::move(checkpoint)),
         config_(checkpoint_->config()),
         weights_(std::move(weights)),
-        compute_(kernels, options.threads),
+        compute_(kernels, options.threads, options.exact),
         observe_(options.observe_layer) {}
 
   const ModelConfig& config() const override { return config_; }
@@ -105,9 +105,7 @@ class CpuBackend : public Backend {
       compute_.kernels().rms_norm(x_.row(first + t), weight.data(), config_.rms_norm_eps, config_.hidden_size,
                                   normed_.row(t));
     });
-    // Short chunks have products with one or two rows: all of them at one token, single experts' beyond that.
-    const bool few_rows = n * std::max(1, config_.experts_per_token) <= 4 * std::max(1, config_.num_experts);
-    if (few_rows) compute_.prepare(normed_);
+    compute_.prepare(normed_, n);
   }
 
   // Logits [n, vocab] of rows [first, first + n) of the last chunk.
@@ -137,7 +135,7 @@ Result<std::unique_ptr<Backend>> load(std::shared_ptr<const Checkpoint> checkpoi
   if (!kernels) {
     return Error{.where = "instruction set",
                  .what = "this machine cannot run it",
-                 .expected = "one of avx512, avx2, neon, portable that the machine has",
+                 .expected = "one of amx, avx512, avx2, neon, portable that the machine has",
                  .got = options.isa};
   }
   LILY_TRY(ModelWeights weights, bind_weights(*checkpoint));

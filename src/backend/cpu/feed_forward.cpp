@@ -30,7 +30,7 @@ void FeedForward::run(Compute& compute, const ModelConfig& config, const LayerWe
   experts_.clear();
   if (!config.is_moe()) {
     shared_.resize(tokens, config.mlp_size);
-    experts_.push_back({w.mlp.gate, w.mlp.up, w.mlp.down, nullptr, nullptr, tokens, &shared_, 0});
+    experts_.push_back({w.mlp.gate, w.mlp.up, w.mlp.down, nullptr, nullptr, tokens, &in, 0, &shared_, 0});
   } else {
     grow(router_logits_, tokens * config.num_experts);
     grow(shared_weight_, tokens);
@@ -41,11 +41,11 @@ void FeedForward::run(Compute& compute, const ModelConfig& config, const LayerWe
     shared_.resize(tokens, config.shared_expert_size);
     routed_.resize(tokens * config.experts_per_token, config.expert_size);
     const MlpWeights& s = w.moe.shared;
-    experts_.push_back({s.gate, s.up, s.down, nullptr, shared_weight_.data(), tokens, &shared_, 0});
-    group_by_expert(config, w.moe, tokens);
+    experts_.push_back({s.gate, s.up, s.down, nullptr, shared_weight_.data(), tokens, &in, 0, &shared_, 0});
+    group_by_expert(compute, config, w.moe, in);
   }
-  gate_and_up(compute, in);
-  down_and_combine(compute, config.hidden_size, x);
+  gate_and_up(compute);
+  down_and_combine(compute, config.hidden_size, tokens, x);
 }
 
 void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tokens) {
@@ -58,9 +58,10 @@ void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tok
   });
 }
 
-// Histogram, prefix sum, scatter: the tokens of each expert become one run of the lists.
-void FeedForward::group_by_expert(const ModelConfig& config, const MoeWeights& w, int64_t tokens) {
-  const int64_t k = config.experts_per_token, pairs = tokens * k;
+// Histogram, prefix sum, scatter: the tokens of each expert become one run of the lists, and of rows of its input.
+void FeedForward::group_by_expert(Compute& compute, const ModelConfig& config, const MoeWeights& w,
+                                  const Activations& in) {
+  const int64_t k = config.experts_per_token, pairs = in.tokens * k;
   std::vector<int64_t> end(config.num_experts + 1, 0);
   for (int64_t i = 0; i < pairs; ++i) ++end[choice_[i] + 1];
   std::partial_sum(end.begin(), end.end(), end.begin());  // end[e] is now the first row of expert e
@@ -71,33 +72,37 @@ void FeedForward::group_by_expert(const ModelConfig& config, const MoeWeights& w
     token_list_[row] = static_cast<int32_t>(i / k);
     weight_list_[row] = choice_weight_[i];
   }
+  const bool one_token = in.tokens == 1;  // which every expert reads where it is
+  if (!one_token) compute.gather(in, token_list_, gathered_);
   int64_t first = 0;
   for (int e = 0; e < config.num_experts; first = end[e++]) {
     if (end[e] == first) continue;
-    experts_.push_back(
-        {w.gate[e], w.up[e], w.down[e], &token_list_[first], &weight_list_[first], end[e] - first, &routed_, first});
+    experts_.push_back({w.gate[e], w.up[e], w.down[e], &token_list_[first], &weight_list_[first], end[e] - first,
+                        one_token ? &in : &gathered_, one_token ? 0 : first, &routed_, first});
   }
 }
 
 // silu(gate x) * up x for every expert and its tokens, one row block of an expert at a time.
-void FeedForward::gate_and_up(Compute& compute, const Activations& in) {
+void FeedForward::gate_and_up(Compute& compute) {
   struct Item {
     const Expert* expert;
-    int64_t first;
+    int64_t first, rows;
   };
   std::vector<Item> items;
   int64_t work = 0;
   for (const Expert& expert : experts_) {
     work += 2 * expert.n * expert.gate.rows * expert.gate.cols;
-    for (int64_t r = 0; r < expert.gate.rows; r += Compute::block_rows) items.push_back({&expert, r});
+    const int64_t rows = Compute::block_rows(expert.n);
+    for (int64_t r = 0; r < expert.gate.rows; r += rows) {
+      items.push_back({&expert, r, std::min(rows, expert.gate.rows - r)});
+    }
   }
   compute.parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
-    const auto [e, first] = items[i];
-    const int64_t rows = std::min(Compute::block_rows, e->gate.rows - first);
+    const auto [e, first, rows] = items[i];
     float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
     float* up = compute.scratch(worker, Compute::Slot::up, e->n * rows);
-    compute.multiply_block({&e->gate, first, rows, &in, e->tokens, e->n, gate, rows}, worker);
-    compute.multiply_block({&e->up, first, rows, &in, e->tokens, e->n, up, rows}, worker);
+    compute.multiply_block({&e->gate, first, rows, e->input, e->input_first, e->n, gate, rows}, worker);
+    compute.multiply_block({&e->up, first, rows, e->input, e->input_first, e->n, up, rows}, worker);
     for (int64_t t = 0; t < e->n; ++t) {
       compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows, e->activation->row(e->first + t) + first);
     }
@@ -105,24 +110,17 @@ void FeedForward::gate_and_up(Compute& compute, const Activations& in) {
 }
 
 // x += weight * down(activation). An item owns some columns of x, so experts can add to the same token without locks.
-void FeedForward::down_and_combine(Compute& compute, int64_t hidden, float* x) {
-  const bool few_rows = std::any_of(experts_.begin(), experts_.end(), [](const Expert& e) { return e.n <= 2; });
-  if (few_rows) {
-    compute.prepare(shared_);
-    if (experts_.size() > 1) compute.prepare(routed_);
-  }
-  const int64_t longest = std::max(routed_.tokens, shared_.tokens);
-  for (int64_t i = static_cast<int64_t>(row_list_.size()); i < longest; ++i)
-    row_list_.push_back(static_cast<int32_t>(i));
-
+void FeedForward::down_and_combine(Compute& compute, int64_t hidden, int64_t tokens, float* x) {
+  compute.prepare(shared_, tokens);
+  if (experts_.size() > 1) compute.prepare(routed_, tokens);
   int64_t work = 0;
   for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;
-  const int64_t blocks = (hidden + Compute::block_rows - 1) / Compute::block_rows;
+  const int64_t block_rows = Compute::block_rows(tokens), blocks = (hidden + block_rows - 1) / block_rows;
   compute.parallel_for(blocks, work, [&](int64_t block, int worker) {
-    const int64_t first = block * Compute::block_rows, rows = std::min(Compute::block_rows, hidden - first);
+    const int64_t first = block * block_rows, rows = std::min(block_rows, hidden - first);
     for (const Expert& e : experts_) {
       float* out = compute.scratch(worker, Compute::Slot::product, e.n * rows);
-      compute.multiply_block({&e.down, first, rows, e.activation, &row_list_[e.first], e.n, out, rows}, worker);
+      compute.multiply_block({&e.down, first, rows, e.activation, e.first, e.n, out, rows}, worker);
       for (int64_t i = 0; i < e.n; ++i) {
         const int64_t token = e.tokens ? e.tokens[i] : i;
         compute.kernels().add_scaled(x + token * hidden + first, out + i * rows, e.weights ? e.weights[i] : 1.0f, rows);

@@ -68,7 +68,7 @@ void FullAttention::run(Compute& compute, const ModelConfig& config, const FullA
   write_keys_and_queries(compute, config, w, rope, position, tokens, state);
   attend(compute, config, position, tokens, state);
 
-  if (tokens == 1) compute.prepare(out_);
+  compute.prepare(out_, tokens);
   const Product output[] = {{&w.o, x, config.hidden_size, true}};
   compute.multiply(output, out_);
 }

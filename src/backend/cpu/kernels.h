@@ -29,6 +29,35 @@ struct AffineRow {
   int64_t cols;
 };
 
+// Activations as 16-bit integers in two planes of bytes, x = scale * (256 * high + low): what a dot-product instruction
+// multiplies with codes. An element is off by at most 2^-16 of its row's largest. Codes go in blocks of 2 * run: the
+// even ones of a block, then the odd ones, as two masks unpack them.
+struct SplitRows {
+  const int8_t *high, *low;  // [tokens, cols], a row every `stride` bytes
+  const float* scales;       // [tokens]
+  const float* sums;         // [tokens, cols / 64]: of x / scale over each group of 64
+  int64_t tokens, cols, stride;
+};
+
+// 4-bit rows laid out for SplitKernels::gemm, 16 rows a panel: [panels, cols / 64, 16 steps, 16 rows, 4 codes].
+// The steps of a group are its 8 words' even codes, then their odd ones.
+struct Panels {
+  uint8_t* codes;
+  float *scales, *biases;  // [panels, cols / 64, 16 rows]
+  int64_t count, cols;
+};
+
+// The products of the fast path: 4-bit codes with split activations. Whole groups are summed in integers.
+struct SplitKernels {
+  int64_t gemv_run;  // the run that `gemv` wants; cols must be a multiple of 2 * run. `gemm` wants 32
+  void (*split)(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums);
+
+  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels.
+  void (*gemv)(const Q4Rows& w, const SplitRows& x, float* out, int64_t stride);
+  void (*pack)(const Q4Rows& w, const Panels& panels);  // rows: 16 * panels.count
+  void (*gemm)(const Panels& w, const SplitRows& x, float* out, int64_t stride);
+};
+
 // A query of attention and its running softmax over the keys seen so far (Milakov, Gimelshein, arXiv 1805.02867).
 struct AttentionQuery {
   const float* q;   // [head_dim], already scaled
@@ -51,6 +80,7 @@ struct DeltaRule {
 
 struct Kernels {
   const char* isa;
+  const SplitKernels* split;  // null: the instruction set multiplies no bytes
   int lanes;
   int tile_rows, tile_tokens;  // of the register tile of matmul_tile
 

@@ -4,4 +4,5 @@
 #define LILY_LANES 8
 #define LILY_TILE_ROWS 3
 #define LILY_TILE_TOKENS 4
+#define LILY_SPLIT_TOKENS 4
 #include "backend/cpu/kernels_impl.h"

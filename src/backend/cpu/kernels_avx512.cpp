@@ -4,4 +4,5 @@
 #define LILY_LANES 16
 #define LILY_TILE_ROWS 4
 #define LILY_TILE_TOKENS 6
+#define LILY_SPLIT_TOKENS 6
 #include "backend/cpu/kernels_impl.h"

@@ -2,8 +2,10 @@
 // instruction set's flags, and includes this file. No standard library function that might be emitted out of line is
 // used here: the linker could hand another file a copy built for instructions that the machine lacks.
 #include <cstdint>
-#ifdef __AVX2__
+#if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include <arm_neon.h>
 #endif
 
 #include "backend/cpu/kernels.h"
@@ -247,6 +249,10 @@ void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out
   }
 }
 
+#ifdef LILY_INTEGER_DOT
+#include "backend/cpu/split_impl.h"
+#endif
+
 // ---- Gated DeltaNet -----------------------------------------------------------------------------------------------
 
 void convolve(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out) {
@@ -380,6 +386,11 @@ void attend(const float* keys, const float* values, int64_t count, int head_dim,
 extern const Kernels kernels;
 const Kernels kernels = {
     .isa = LILY_ISA_NAME,
+#ifdef LILY_INTEGER_DOT
+    .split = &split_kernels,
+#else
+    .split = nullptr,
+#endif
     .lanes = lanes,
     .tile_rows = tile_rows,
     .tile_tokens = tile_tokens,

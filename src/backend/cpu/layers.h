@@ -64,14 +64,16 @@ class FeedForward {
     const int32_t* tokens;  // that chose it; null: all, in order
     const float* weights;   // one for each of them; null: 1
     int64_t n;
+    const Activations* input;  // rows [input_first, input_first + n) are those tokens'
+    int64_t input_first;
     Activations* activation;  // rows [first, first + n) are this expert's
     int64_t first;
   };
 
   void route(Compute& compute, const ModelConfig& config, int64_t tokens);
-  void group_by_expert(const ModelConfig& config, const MoeWeights& w, int64_t tokens);
-  void gate_and_up(Compute& compute, const Activations& in);
-  void down_and_combine(Compute& compute, int64_t hidden, float* x);
+  void group_by_expert(Compute& compute, const ModelConfig& config, const MoeWeights& w, const Activations& in);
+  void gate_and_up(Compute& compute);
+  void down_and_combine(Compute& compute, int64_t hidden, int64_t tokens, float* x);
 
   std::vector<float> router_logits_;  // [tokens, experts]
   std::vector<float> shared_weight_;  // [tokens]
@@ -79,8 +81,8 @@ class FeedForward {
   std::vector<float> choice_weight_;  // [tokens, k]
   std::vector<int32_t> token_list_;   // [tokens * k], grouped by expert
   std::vector<float> weight_list_;    // [tokens * k], alike
-  std::vector<int32_t> row_list_;     // 0, 1, 2, ...
   std::vector<Expert> experts_;       // those with tokens; the shared one first
+  Activations gathered_;              // [tokens * k, hidden]: the experts' inputs, in the lists' order
   Activations routed_;                // [tokens * k, expert_size]: silu(gate) * up
   Activations shared_;                // [tokens, shared_expert_size]
 };

@@ -66,7 +66,7 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
       kernels.silu_multiply(&z_[at], out, dv, out);
     }
   });
-  if (tokens == 1) compute.prepare(out_);
+  compute.prepare(out_, tokens);
   const Product output[] = {{&w.out, x, config.hidden_size, true}};
   compute.multiply(output, out_);
 }

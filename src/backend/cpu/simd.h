@@ -7,6 +7,9 @@ typedef int32_t I32 __attribute__((vector_size(4 * LILY_LANES)));
 typedef uint16_t U16 __attribute__((vector_size(2 * LILY_LANES)));
 typedef uint8_t U8 __attribute__((vector_size(LILY_LANES)));
 
+typedef uint8_t Codes __attribute__((vector_size(4 * LILY_LANES)));  // a vector full of bytes
+typedef int8_t Signs __attribute__((vector_size(4 * LILY_LANES)));
+
 constexpr int lanes = LILY_LANES;
 
 template <class V>
@@ -45,6 +48,51 @@ inline float sum(F32 v) {
   return (q[0] + q[2]) + (q[1] + q[3]);
 }
 
+#if LILY_LANES == 16
+inline I32 even_lanes(I32 a, I32 b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+}
+inline I32 odd_lanes(I32 a, I32 b) {
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
+#elif LILY_LANES == 8
+inline I32 even_lanes(I32 a, I32 b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14); }
+inline I32 odd_lanes(I32 a, I32 b) { return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15); }
+#else
+inline I32 even_lanes(I32 a, I32 b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
+inline I32 odd_lanes(I32 a, I32 b) { return __builtin_shufflevector(a, b, 1, 3, 5, 7); }
+#endif
+
+// Pairs of words of each quad, a's and b's in turn: from the lower half of the quads, or from the upper one.
+inline U32 zip_low(U32 a, U32 b) {
+#if LILY_LANES == 16
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+#elif LILY_LANES == 8
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+inline U32 zip_high(U32 a, U32 b) {
+#if LILY_LANES == 16
+  return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+#elif LILY_LANES == 8
+  return __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+// In every 16 bytes: words[i] gets word i of quads 0, 1, 2, 3.
+inline void transpose_quads(const U32 (&quads)[4], U32 (&words)[4]) {
+  const U32 a = zip_low(quads[0], quads[2]), b = zip_low(quads[1], quads[3]);
+  const U32 c = zip_high(quads[0], quads[2]), d = zip_high(quads[1], quads[3]);
+  words[0] = zip_low(a, b);
+  words[1] = zip_high(a, b);
+  words[2] = zip_low(c, d);
+  words[3] = zip_high(c, d);
+}
+
 inline F32 max(F32 a, F32 b) { return a > b ? a : b; }
 inline F32 min(F32 a, F32 b) { return a < b ? a : b; }
 
@@ -60,6 +108,32 @@ inline U32 widen_bytes(U8 bytes) {
   return __builtin_convertvector(__builtin_convertvector(bytes, U16), U32);
 #endif
 }
+
+#if defined(__AVX512VNNI__) || defined(__AVX2__) || defined(__ARM_FEATURE_DOTPROD)
+#define LILY_INTEGER_DOT 1
+
+// Running sums of products of codes below 16 and signed bytes. `dot_steps` products of one lane fit into Dots.
+#if defined(__AVX512VNNI__)
+typedef I32 Dots;
+constexpr int dot_steps = 1 << 20;
+inline Dots dot(Dots sums, Codes codes, Signs x) {
+  return bit_cast<I32>(_mm512_dpbusd_epi32(bit_cast<__m512i>(sums), bit_cast<__m512i>(codes), bit_cast<__m512i>(x)));
+}
+inline I32 total(Dots sums) { return sums; }
+#elif defined(__AVX2__)
+typedef int16_t Dots __attribute__((vector_size(32)));
+constexpr int dot_steps = 8;  // 8 * 2 * 15 * 128 < 2^15
+inline Dots dot(Dots sums, Codes codes, Signs x) {
+  return sums + bit_cast<Dots>(_mm256_maddubs_epi16(bit_cast<__m256i>(codes), bit_cast<__m256i>(x)));
+}
+inline I32 total(Dots sums) { return bit_cast<I32>(_mm256_madd_epi16(bit_cast<__m256i>(sums), _mm256_set1_epi16(1))); }
+#else
+typedef I32 Dots;
+constexpr int dot_steps = 1 << 20;
+inline Dots dot(Dots sums, Codes codes, Signs x) { return vdotq_s32(sums, bit_cast<Signs>(codes), x); }
+inline I32 total(Dots sums) { return sums; }
+#endif
+#endif
 
 inline F32 to_float(U32 codes) { return __builtin_convertvector(bit_cast<I32>(codes), F32); }
 
@@ -83,11 +157,25 @@ inline F32 exp(F32 x) {
 inline F32 sigmoid(F32 x) { return 1.0f / (1.0f + exp(-x)); }
 
 // The first n < lanes elements; the others are zero.
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+inline F32 load_partial(const float* p, int64_t n) {
+  return bit_cast<F32>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p));
+}
+inline U16 load_halves(const uint8_t* p, int64_t n) {
+  return bit_cast<U16>(_mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << n) - 1), p));
+}
+#else
 inline F32 load_partial(const float* p, int64_t n) {
   F32 v = {};
   for (int64_t i = 0; i < n; ++i) v[i] = p[i];
   return v;
 }
+inline U16 load_halves(const uint8_t* p, int64_t n) {
+  U16 v = {};
+  for (int64_t i = 0; i < n; ++i) v[i] = load_as<uint16_t>(p + 2 * i);
+  return v;
+}
+#endif
 
 inline void store_partial(float* p, F32 v, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = v[i];

@@ -1,0 +1,257 @@
+// Products of 4-bit codes with activations split into bytes; see SplitKernels. Included by kernels_impl.h where the
+// instruction set has a byte dot product.
+
+constexpr int panel_rows = 16;
+constexpr int group_size = 64;
+constexpr int group_steps = group_size / 4;
+constexpr int group_bytes = group_size * panel_rows;             // of a panel's codes
+constexpr int row_vectors = panel_rows / lanes;                  // that hold a panel's rows
+constexpr int64_t gemv_run = sizeof(Codes);                      // bytes of a vector hold twice as many codes
+constexpr int vectors_tile = row_vectors > 2 ? row_vectors : 2;  // of rows in a register tile of gemm
+
+// ---- activations --------------------------------------------------------------------------------------------------
+
+inline I32 round_to_int(F32 x) {  // |x| < 2^22
+  return bit_cast<I32>(x + 12582912.0f) - 0x4b400000;
+}
+
+inline void store_bytes(int8_t* to, I32 values) {
+  typedef int8_t Narrow __attribute__((vector_size(LILY_LANES)));
+  const Narrow narrow = __builtin_convertvector(values, Narrow);
+  __builtin_memcpy(to, &narrow, sizeof narrow);
+}
+
+inline void store_planes(I32 value, int8_t* high, int8_t* low) {
+  const I32 top = (value + 128) >> 8;
+  store_bytes(high, top);
+  store_bytes(low, value - (top << 8));
+}
+
+void split(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums) {
+  F32 top = {};
+  for (int64_t i = 0; i < cols; i += lanes) top = max(top, max(load(x + i), -load(x + i)));
+  float largest = 0;
+  for (int i = 0; i < lanes; ++i) largest = top[i] > largest ? top[i] : largest;
+  constexpr float limit = 127 * 256 + 127;
+  const float inverse = largest > 1e-30f ? limit / largest : 0.0f;
+  *scale = largest / limit;
+
+  for (int64_t block = 0; block < cols; block += 2 * run) {
+    for (int64_t i = 0; i < run; i += lanes) {
+      const I32 a = round_to_int(load(x + block + 2 * i) * inverse);
+      const I32 b = round_to_int(load(x + block + 2 * i + lanes) * inverse);
+      store_planes(even_lanes(a, b), high + block + i, low + block + i);
+      store_planes(odd_lanes(a, b), high + block + run + i, low + block + run + i);
+    }
+  }
+  for (int64_t group = 0; group < cols / group_size; ++group) {
+    I32 total = {};
+    for (int i = 0; i < group_size; i += lanes) total += round_to_int(load(x + group * group_size + i) * inverse);
+    sums[group] = sum(__builtin_convertvector(total, F32));
+  }
+}
+
+// ---- few tokens: weights are unpacked in registers ----------------------------------------------------------------
+
+// The scales of the groups that block `block` of a row lies in, lane by lane.
+inline F32 block_scales(const uint8_t* scales, int64_t block) {
+#if LILY_LANES == 16
+  uint32_t pair;  // two groups a block
+  __builtin_memcpy(&pair, scales + 4 * block, 4);
+  const U32 shift = {16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0};
+  return bit_cast<F32>(((pair - U32{}) << shift) & 0xffff0000u);
+#else
+  return splat(element_at(scales, DType::bf16, block * 2 * gemv_run / group_size));
+#endif
+}
+
+// Sum of bias * sum over a row's groups, lane by lane.
+inline F32 bias_products(const uint8_t* biases, const float* sums, int64_t groups) {
+  F32 total = {};
+  int64_t group = 0;
+  for (; group + lanes <= groups; group += lanes) {
+    total += widen_bf16(load_as<U16>(biases + 2 * group)) * load(sums + group);
+  }
+  if (const int64_t rest = groups - group; rest > 0) {
+    total += widen_bf16(load_halves(biases + 2 * group, rest)) * load_partial(sums + group, rest);
+  }
+  return total;
+}
+
+template <int T>
+void gemv_rows(const Q4Rows& w, const SplitRows& x, int64_t token, float* out, int64_t stride) {
+  const int64_t groups = w.cols / group_size, blocks = w.cols / (2 * gemv_run);
+  for (int64_t r = 0; r < w.rows; ++r) {
+    const uint8_t* codes = w.codes + r * (w.cols / 2);
+    const uint8_t* scales = w.scales + r * groups * 2;
+    F32 totals[T] = {};
+    for (int64_t block = 0; block < blocks; ++block) {
+      const Codes packed = load_as<Codes>(codes + block * gemv_run);
+      const Codes even = packed & 15, odd = packed >> 4;
+      const F32 scale = block_scales(scales, block);
+#pragma GCC unroll 4
+      for (int t = 0; t < T; ++t) {
+        const int64_t at = (token + t) * x.stride + block * 2 * gemv_run;
+        const auto plane = [&](const int8_t* p) {
+          return total(dot(dot(Dots{}, even, load_as<Signs>(p + at)), odd, load_as<Signs>(p + at + gemv_run)));
+        };
+        const I32 product = (plane(x.high) << 8) + plane(x.low);
+        totals[t] += __builtin_convertvector(product, F32) * scale;
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      const F32 bias = bias_products(w.biases + r * groups * 2, x.sums + (token + t) * groups, groups);
+      out[(token + t) * stride + r] = sum(totals[t] + bias) * x.scales[token + t];
+    }
+  }
+}
+
+void gemv(const Q4Rows& w, const SplitRows& x, float* out, int64_t stride) {
+  int64_t t = 0;
+  for (; t + 4 <= x.tokens; t += 4) gemv_rows<4>(w, x, t, out, stride);
+  for (; t + 2 <= x.tokens; t += 2) gemv_rows<2>(w, x, t, out, stride);
+  for (; t < x.tokens; ++t) gemv_rows<1>(w, x, t, out, stride);
+}
+
+// ---- many tokens: panels of 16 rows -------------------------------------------------------------------------------
+
+// 16 bytes from each of `lanes` rows as four vectors of words, lane = row.
+inline void load_words(const uint8_t* rows, int64_t row_bytes, U32 (&words)[4]) {
+  U32 quads[4];  // quads[j]: the bytes of rows j, 4 + j, 8 + j, ...
+  for (int j = 0; j < 4; ++j) {
+    for (int i = 0; i < lanes / 4; ++i) {
+      __builtin_memcpy(reinterpret_cast<uint8_t*>(&quads[j]) + 16 * i, rows + (4 * i + j) * row_bytes, 16);
+    }
+  }
+  transpose_quads(quads, words);
+}
+
+// [rows, groups] bf16 to [groups, rows] float32; `row` is the first of `lanes` rows.
+void pack_scales(const uint8_t* scales, int64_t groups, int row, float* out) {
+  const uint8_t* rows = scales + row * groups * 2;
+  int64_t group = 0;
+  for (; group + 8 <= groups; group += 8) {
+    U32 words[4];
+    load_words(rows + 2 * group, groups * 2, words);
+    for (int i = 0; i < 4; ++i) {
+      store(out + (group + 2 * i) * panel_rows + row, bit_cast<F32>(words[i] << 16));
+      store(out + (group + 2 * i + 1) * panel_rows + row, bit_cast<F32>(words[i] & 0xffff0000u));
+    }
+  }
+  for (; group < groups; ++group) {
+    for (int i = 0; i < lanes; ++i) {
+      out[group * panel_rows + row + i] = element_at(rows + i * groups * 2, DType::bf16, group);
+    }
+  }
+}
+
+void pack_codes(const uint8_t* codes, int64_t cols, int row, uint8_t* out) {
+  const uint8_t* rows = codes + row * (cols / 2);
+  for (int64_t group = 0; group < cols / group_size; ++group, out += group_bytes) {
+    for (int half = 0; half < 2; ++half) {
+      U32 words[4];
+      load_words(rows + group * 32 + half * 16, cols / 2, words);
+      for (int i = 0; i < 4; ++i) {
+        const U32 even = words[i] & 0x0f0f0f0fu, odd = words[i] >> 4 & 0x0f0f0f0fu;
+        uint8_t* to = out + (half * 4 + i) * 64 + row * 4;
+        __builtin_memcpy(to, &even, sizeof even);
+        __builtin_memcpy(to + group_bytes / 2, &odd, sizeof odd);
+      }
+    }
+  }
+}
+
+void pack(const Q4Rows& w, const Panels& panels) {
+  const int64_t groups = w.cols / group_size;
+  for (int64_t p = 0; p < panels.count; ++p) {
+    const int64_t first = p * panel_rows;
+    for (int row = 0; row < panel_rows; row += lanes) {
+      pack_codes(w.codes + first * (w.cols / 2), w.cols, row, panels.codes + first * w.cols);
+      pack_scales(w.scales + first * groups * 2, groups, row, panels.scales + first * groups);
+      pack_scales(w.biases + first * groups * 2, groups, row, panels.biases + first * groups);
+    }
+  }
+}
+
+// sums += codes * x of one group, for V vectors of rows and T tokens, all in registers.
+template <int V, int T>
+inline void add_group(const uint8_t* const (&codes)[V], const int8_t* x, int64_t stride, I32 (&sums)[V][T]) {
+  for (int first = 0; first < group_steps; first += dot_steps) {
+    Dots dots[V][T] = {};
+    for (int step = first; step < group_steps && step < first + dot_steps; ++step) {
+      Codes c[V];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) c[v] = load_as<Codes>(codes[v] + step * 64);
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) {
+        const Signs xt = bit_cast<Signs>(load_as<int32_t>(x + t * stride + 4 * step) - I32{});
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) dots[v][t] = dot(dots[v][t], c[v], xt);
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) sums[v][t] += total(dots[v][t]);
+    }
+  }
+}
+
+// A register tile of V vectors of rows and T tokens.
+template <int V, int T>
+void split_tile(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, float* out, int64_t stride) {
+  const int64_t groups = w.cols / group_size;
+  const uint8_t* codes[V];
+  int64_t scales[V];
+  for (int v = 0; v < V; ++v) {
+    const int64_t panel = (vector + v) / row_vectors, row = (vector + v) % row_vectors * lanes;
+    codes[v] = w.codes + panel * panel_rows * w.cols + 4 * row;
+    scales[v] = panel * groups * panel_rows + row;
+  }
+  F32 totals[V][T] = {};
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t at = token * x.stride + group * group_size;
+    I32 sums[V][T] = {};
+    add_group<V, T>(codes, x.high + at, x.stride, sums);
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) sums[v][t] <<= 8;
+    }
+    add_group<V, T>(codes, x.low + at, x.stride, sums);
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      const F32 scale = load(w.scales + scales[v] + group * panel_rows);
+      const F32 bias = load(w.biases + scales[v] + group * panel_rows);
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) {
+        totals[v][t] += __builtin_convertvector(sums[v][t], F32) * scale + bias * x.sums[(token + t) * groups + group];
+      }
+      codes[v] += group_bytes;
+    }
+  }
+  for (int v = 0; v < V; ++v) {
+    for (int t = 0; t < T; ++t) {
+      store(out + (token + t) * stride + (vector + v) * lanes, totals[v][t] * x.scales[token + t]);
+    }
+  }
+}
+
+template <int V, int T = LILY_SPLIT_TOKENS>
+void split_tokens(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, int64_t tokens, float* out,
+                  int64_t stride) {
+  if (tokens == T) return split_tile<V, T>(w, vector, x, token, out, stride);
+  if constexpr (T > 1) split_tokens<V, T - 1>(w, vector, x, token, tokens, out, stride);
+}
+
+void gemm(const Panels& w, const SplitRows& x, float* out, int64_t stride) {
+  const int64_t vectors = w.count * row_vectors;
+  for (int64_t token = 0; token < x.tokens; token += LILY_SPLIT_TOKENS) {
+    const int64_t n = smaller(LILY_SPLIT_TOKENS, x.tokens - token);
+    int64_t v = 0;
+    for (; v + vectors_tile <= vectors; v += vectors_tile) split_tokens<vectors_tile>(w, v, x, token, n, out, stride);
+    for (; v < vectors; ++v) split_tokens<1>(w, v, x, token, n, out, stride);
+  }
+}
+
+const SplitKernels split_kernels = {.gemv_run = gemv_run, .split = split, .gemv = gemv, .pack = pack, .gemm = gemm};
