@@ -151,6 +151,10 @@ QuantizedCase quantized(int64_t rows, int64_t cols, int bits, int group, DType s
 
 const uint8_t* bytes(const std::byte* data) { return reinterpret_cast<const uint8_t*>(data); }
 
+QuantizedRows rows_of(const WeightMatrix& m) {
+  return {.codes = bytes(m.data), .scales = bytes(m.scales), .biases = bytes(m.biases), .rows = m.rows, .cols = m.cols};
+}
+
 TEST_P(KernelTest, DequantizeRow) {
   for (const int bits : {2, 3, 4, 5, 6, 8}) {
     for (const int group : {32, 64, 128}) {
@@ -198,12 +202,7 @@ TEST_P(KernelTest, GemvQ4) {
     const Floats x = random(cols);
     Floats planar(cols), sums(cols / 64), out(rows + 1, poison), w(cols);
     kernels_->prepare_q4(x.data(), cols, planar.data(), sums.data());
-    kernels_->gemv_q4({.codes = bytes(c.matrix.data),
-                       .scales = bytes(c.matrix.scales),
-                       .biases = bytes(c.matrix.biases),
-                       .rows = rows,
-                       .cols = cols},
-                      planar.data(), sums.data(), out.data());
+    kernels_->gemv_q4(rows_of(c.matrix), planar.data(), sums.data(), out.data());
     for (int64_t r = 0; r < rows; ++r) {
       c.matrix.dequantize_row(r, w.data());
       const Sum want = exact_dot(w.data(), x.data(), cols);
@@ -211,6 +210,122 @@ TEST_P(KernelTest, GemvQ4) {
       EXPECT_NEAR(out[r], want.value, 4 * sum_error * want.magnitude) << "row " << r << " of " << cols;
     }
     EXPECT_EQ(out[rows], poison);
+  }
+}
+
+TEST_P(KernelTest, GemvQ8) {
+  for (const int64_t cols : {64, 192, 2048}) {
+    const int64_t rows = 3;
+    const QuantizedCase c = quantized(rows, cols, 8, 64, DType::bf16, generator_);
+    const Floats x = random(cols);
+    Floats out(rows + 1, poison), w(cols);
+    kernels_->gemv_q8(rows_of(c.matrix), x.data(), out.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      c.matrix.dequantize_row(r, w.data());
+      const Sum want = exact_dot(w.data(), x.data(), cols);
+      EXPECT_NEAR(out[r], want.value, sum_error * want.magnitude) << "row " << r << " of " << cols;
+    }
+    EXPECT_EQ(out[rows], poison);
+  }
+}
+
+// Activations as SplitKernels take them.
+struct SplitCase {
+  std::vector<int8_t> high, low;
+  Floats scales, sums;
+  SplitRows rows;
+
+  SplitCase(const SplitKernels& kernels, const Floats& x, int64_t cols, int64_t run) {
+    const int64_t tokens = static_cast<int64_t>(x.size()) / cols, stride = cols + 64;
+    high.resize(tokens * stride), low.resize(tokens * stride), scales.resize(tokens), sums.resize(tokens * cols / 64);
+    for (int64_t t = 0; t < tokens; ++t) {
+      kernels.split(&x[t * cols], cols, run, &high[t * stride], &low[t * stride], &scales[t], &sums[t * cols / 64]);
+    }
+    rows = {high.data(), low.data(), scales.data(), sums.data(), tokens, cols, stride};
+  }
+};
+
+TEST_P(KernelTest, SplitKeepsSixteenBits) {
+  if (!kernels_->split) GTEST_SKIP() << "no byte products on " << kernels_->isa;
+  const int64_t cols = 256;
+  for (const int64_t run : {int64_t{32}, kernels_->split->gemv_run}) {
+    Floats x = random(cols);
+    x[77] = -9.5f;  // the largest: the step is 9.5 / 32639
+    const SplitCase split(*kernels_->split, x, cols, run);
+    const float scale = split.scales[0];
+    EXPECT_NEAR(scale, 9.5f / 32639, 1e-9f);
+    for (int64_t i = 0; i < cols; ++i) {
+      const int64_t block = i / (2 * run) * (2 * run), at = block + i % 2 * run + (i - block) / 2;
+      EXPECT_NEAR(scale * (256 * split.high[at] + split.low[at]), x[i], 0.501f * scale) << i << " in runs of " << run;
+    }
+    for (int64_t group = 0; group < cols / 64; ++group) {
+      double sum = 0;
+      for (int i = 0; i < 64; ++i) sum += x[group * 64 + i];
+      EXPECT_NEAR(split.sums[group] * scale, sum, 64 * 0.501 * scale);
+    }
+  }
+  const SplitCase zero(*kernels_->split, Floats(cols, 0.0f), cols, 32);
+  EXPECT_EQ(zero.scales[0], 0.0f);
+  for (const int8_t byte : zero.high) EXPECT_EQ(byte, 0);
+}
+
+// Integer sums are exact, so the error is that of the activations, 2^-16 of the row's largest each, and of the float32
+// sums over groups.
+void expect_split_product(const QuantizedCase& c, const Floats& x, const Floats& out, int64_t stride) {
+  const int64_t cols = c.matrix.cols, tokens = static_cast<int64_t>(x.size()) / cols;
+  Floats w(cols);
+  for (int64_t r = 0; r < c.matrix.rows; ++r) {
+    c.matrix.dequantize_row(r, w.data());
+    for (int64_t t = 0; t < tokens; ++t) {
+      float largest = 0;
+      double weights = 0;
+      for (int64_t i = 0; i < cols; ++i) largest = std::max(largest, std::abs(x[t * cols + i]));
+      for (int64_t i = 0; i < cols; ++i) weights += std::abs(w[i]);
+      const Sum want = exact_dot(w.data(), &x[t * cols], cols);
+      ASSERT_NEAR(out[t * stride + r], want.value, 0x1p-16 * largest * weights + 4 * sum_error * want.magnitude)
+          << "row " << r << ", token " << t << ", " << cols << " columns";
+    }
+  }
+}
+
+TEST_P(KernelTest, SplitGemv) {
+  if (!kernels_->split) GTEST_SKIP() << "no byte products on " << kernels_->isa;
+  for (const int64_t cols : {128, 256, 512, 1152, 2048}) {
+    if (cols % (2 * kernels_->split->gemv_run) != 0) continue;
+    for (const int64_t tokens : {1, 2, 3, 4, 7}) {
+      const int64_t rows = 5, stride = rows + 1;
+      const QuantizedCase c = quantized(rows, cols, 4, 64, DType::bf16, generator_);
+      const Floats x = random(tokens * cols);
+      Floats out(tokens * stride, poison);
+      const SplitCase split(*kernels_->split, x, cols, kernels_->split->gemv_run);
+      kernels_->split->gemv(rows_of(c.matrix), split.rows, out.data(), stride);
+      expect_split_product(c, x, out, stride);
+      for (int64_t t = 0; t < tokens; ++t) EXPECT_EQ(out[t * stride + rows], poison) << "wrote past the rows";
+    }
+  }
+}
+
+TEST_P(KernelTest, SplitGemm) {
+  if (!kernels_->split) GTEST_SKIP() << "no byte products on " << kernels_->isa;
+  for (const int64_t cols : {64, 192, 512, 640, 2048}) {
+    for (const int64_t rows : {16, 32, 48}) {
+      for (const int64_t tokens : {1, 5, 6, 16, 23, 40}) {
+        const int64_t stride = rows + 1;
+        const QuantizedCase c = quantized(rows, cols, 4, 64, DType::bf16, generator_);
+        const Floats x = random(tokens * cols);
+        const SplitCase split(*kernels_->split, x, cols, 32);
+        std::vector<uint8_t> codes(rows * cols + 1, 0xaa);
+        Floats scales(rows * cols / 64 + 1, poison), biases(scales), out(tokens * stride, poison);
+        const Panels panels = {codes.data(), scales.data(), biases.data(), rows / 16, cols};
+        kernels_->split->pack(rows_of(c.matrix), panels);
+        kernels_->split->gemm(panels, split.rows, out.data(), stride);
+        expect_split_product(c, x, out, stride);
+        for (int64_t t = 0; t < tokens; ++t) EXPECT_EQ(out[t * stride + rows], poison) << "wrote past the rows";
+        EXPECT_EQ(codes.back(), 0xaa);
+        EXPECT_EQ(scales.back(), poison);
+        EXPECT_EQ(biases.back(), poison);
+      }
+    }
   }
 }
 
@@ -272,12 +387,28 @@ TEST_P(KernelTest, DeltaRule) {
   }
 }
 
-TEST_P(KernelTest, Attend) {
+// bf16 or float32 keys and values, against the same numbers in double.
+void attend_case(const Kernels& kernels, DType dtype, std::mt19937& generator) {
   const int dim = 64;
+  const auto random = [&](size_t n, float scale = 1.0f) {
+    Floats values(n);
+    for (float& v : values) v = std::normal_distribution<float>(0.0f, scale)(generator);
+    return values;
+  };
   for (const int64_t num_queries : {1, 3, 8, 19}) {
     const int64_t total_keys = 70;
-    const Floats keys = random(total_keys * dim), values = random(total_keys * dim),
-                 q = random(num_queries * dim, 0.3f);
+    Floats keys = random(total_keys * dim), values = random(total_keys * dim);
+    const Floats q = random(num_queries * dim, 0.3f);
+    std::vector<uint16_t> short_keys, short_values;
+    for (float& k : keys) short_keys.push_back(float_to_bf16(k));
+    for (float& v : values) short_values.push_back(float_to_bf16(v));
+    if (dtype == DType::bf16) {
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] = load_as_float(short_keys.data(), dtype, i);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = load_as_float(short_values.data(), dtype, i);
+    }
+    const auto at = [&](const Floats& full, const std::vector<uint16_t>& half, int64_t i) -> const void* {
+      return dtype == DType::bf16 ? static_cast<const void*>(&half[i]) : &full[i];
+    };
     Floats sums(num_queries * dim, 0.0f);
     std::vector<AttentionQuery> queries;
     for (int64_t i = 0; i < num_queries; ++i) queries.push_back({&q[i * dim], &sums[i * dim], -INFINITY, 0, 0});
@@ -286,8 +417,8 @@ TEST_P(KernelTest, Attend) {
       const int64_t count = std::min<int64_t>(32, total_keys - first);
       for (int64_t i = 0; i < num_queries; ++i) queries[i].visible = visible(i) - first;
       Floats scores(num_queries * count);
-      kernels_->attend(&keys[first * dim], &values[first * dim], count, dim, queries.data(), num_queries,
-                       scores.data());
+      kernels.attend(at(keys, short_keys, first * dim), at(values, short_values, first * dim), dtype, count, dim,
+                     queries.data(), num_queries, scores.data());
     }
     for (int64_t i = 0; i < num_queries; ++i) {
       std::vector<double> want(dim);
@@ -302,9 +433,14 @@ TEST_P(KernelTest, Attend) {
   }
 }
 
+TEST_P(KernelTest, Attend) {
+  attend_case(*kernels_, DType::f32, generator_);
+  attend_case(*kernels_, DType::bf16, generator_);
+}
+
 std::vector<const char*> sets_of_this_machine() {
   std::vector<const char*> sets;
-  for (const char* isa : {"avx512", "avx2", "neon", "portable"}) {
+  for (const char* isa : isa_names) {
     if (select_kernels(isa)) sets.push_back(isa);
   }
   return sets;

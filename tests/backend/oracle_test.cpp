@@ -44,7 +44,7 @@ struct Target {
 // The reference, and the CPU backend on every instruction set that this machine has.
 std::vector<Target> targets() {
   std::vector<Target> list = {{"reference", ""}};
-  for (const char* isa : {"avx512", "avx2", "neon", "portable"}) {
+  for (const char* isa : cpu::isa_names) {
     if (cpu::select_kernels(isa)) list.push_back({"cpu", isa});
   }
   return list;
@@ -60,6 +60,7 @@ class OracleTest : public testing::TestWithParam<Case> {
     oracle_ = test::open_oracle(name);
     BackendOptions options;
     options.isa = target.isa;
+    options.exact = true;  // fidelity_test has the 16-bit path
     options.observe_layer = [this](int layer, std::span<const float> hidden) {
       if (observing_) hidden_[layer].insert(hidden_[layer].end(), hidden.begin(), hidden.end());
     };
@@ -192,7 +193,7 @@ TEST_P(OracleStateTest, StatesEqualTransformers) {
   const ModelWeights weights = bind_weights(*oracle.checkpoint).value();
   ReferenceState reference(config);
   reference_forward(config, weights, reference, oracle.input_ids());
-  const auto backend = Backend::load("cpu", oracle.checkpoint).value();
+  const auto backend = Backend::load("cpu", oracle.checkpoint, {.exact = true}).value();
   const auto sequence = backend->make_state(config.max_position_embeddings).value();
   ASSERT_TRUE(backend->prefill(*sequence, oracle.input_ids(), WantLogits::none, {}));
   auto& state = static_cast<cpu::CpuState&>(*sequence);
@@ -218,8 +219,10 @@ TEST_P(OracleStateTest, StatesEqualTransformers) {
       cpu::KvBlock& block = state.layers[i].kv[t / cpu::KvBlock::tokens];
       for (int h = 0; h < config.num_kv_heads; ++h) {
         const int64_t at = t % cpu::KvBlock::tokens * config.head_dim;
-        cpu_keys.insert(cpu_keys.end(), block.keys(h) + at, block.keys(h) + at + config.head_dim);
-        cpu_values.insert(cpu_values.end(), block.values(h) + at, block.values(h) + at + config.head_dim);
+        for (int64_t e = at; e < at + config.head_dim; ++e) {
+          cpu_keys.push_back(load_as_float(block.keys(h), DType::f32, e));
+          cpu_values.push_back(load_as_float(block.values(h), DType::f32, e));
+        }
       }
     }
     expect_close(cpu_keys, keys, layer + "keys (cpu)");

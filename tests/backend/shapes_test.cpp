@@ -104,6 +104,21 @@ const ShapeCase cases[] = {
     {"all_linear", [](ModelConfig& c) { c.layers.assign(3, LayerKind::linear_attention); }},
 };
 
+// bf16 keys and values are off by 2^-9, which random weights carry to the logits about as it is; but a near-tie of the
+// router may flip, and then a token and those after it differ by more. So most rows are held to this, not all.
+constexpr double fast_tolerance = 5e-3;
+
+void expect_mostly_close(std::span<const float> got, std::span<const float> want, size_t vocab,
+                         const std::string& what) {
+  size_t close = 0;
+  const size_t rows = want.size() / vocab;
+  for (size_t i = 0; i < rows; ++i) {
+    const test::Difference d = test::difference(got.subspan(i * vocab, vocab), want.subspan(i * vocab, vocab));
+    if (d.finite && d.relative <= fast_tolerance) ++close;
+  }
+  EXPECT_GE(close, rows * 2 / 3) << what;
+}
+
 class ShapeTest : public testing::TestWithParam<ShapeCase> {};
 
 std::vector<float> run(Backend& backend, std::span<const int32_t> ids, size_t chunk) {
@@ -132,12 +147,17 @@ TEST_P(ShapeTest, CpuEqualsReference) {
   auto reference = Backend::load("reference", checkpoint);
   ASSERT_TRUE(reference) << reference.error().message();
   const std::vector<float> want = run(**reference, ids, ids.size());
-  for (const char* isa : {"avx512", "avx2", "neon", "portable"}) {
+  for (const char* isa : cpu::isa_names) {
     if (!cpu::select_kernels(isa)) continue;
-    const auto backend = Backend::load("cpu", checkpoint, {.threads = 2, .isa = isa}).value();
-    for (const size_t chunk : {size_t{1}, size_t{5}, ids.size()}) {
-      const test::Difference d = test::difference(run(*backend, ids, chunk), want);
-      EXPECT_TRUE(d.finite && d.relative <= 1e-4) << isa << ", chunks of " << chunk << ": " << d.text();
+    for (const bool exact : {true, false}) {
+      const auto backend = Backend::load("cpu", checkpoint, {.threads = 2, .exact = exact, .isa = isa}).value();
+      for (const size_t chunk : {size_t{1}, size_t{5}, ids.size()}) {
+        const std::string what = isa + std::string(exact ? ", exact" : "") + ", chunks of " + std::to_string(chunk);
+        const std::vector<float> got = run(*backend, ids, chunk);
+        const test::Difference d = test::difference(got, want);
+        if (exact) EXPECT_TRUE(d.finite && d.relative <= 1e-4) << what << ": " << d.text();
+        if (!exact) expect_mostly_close(got, want, config.vocab_size, what + ": " + d.text());
+      }
     }
   }
 }
@@ -157,7 +177,7 @@ TEST(LongContext, SegmentsEqualReference) {
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>((i * i + 3 * i) % config.vocab_size);
 
   const auto reference = Backend::load("reference", checkpoint).value();
-  const auto backend = Backend::load("cpu", checkpoint, {.threads = 4}).value();
+  const auto backend = Backend::load("cpu", checkpoint, {.threads = 4, .exact = true}).value();
   std::vector<float> want(config.vocab_size), got(config.vocab_size);
   const auto a = reference->make_state(4096).value(), b = backend->make_state(4096).value();
   ASSERT_TRUE(reference->prefill(*a, ids, WantLogits::last, want));

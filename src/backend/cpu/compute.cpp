@@ -8,6 +8,8 @@ namespace {
 // Up to this many rows of activations, unpacking codes in registers beats writing an unpacked panel.
 constexpr int64_t max_gemv_rows = 4;
 
+constexpr int64_t panel_rows = 16;  // of SplitKernels::gemm
+
 // An unpacked panel of about 256 KB stays in a second-level cache while all tokens stream past it.
 constexpr int64_t panel_floats = 64 * 1024;
 
@@ -18,7 +20,7 @@ struct Item {
   int64_t first, count;
 };
 
-Q4Rows q4_rows(const Block& block) {
+QuantizedRows quantized_rows(const Block& block) {
   const WeightMatrix& w = *block.w;
   return {.codes = bytes(w.data + block.first * w.row_bytes()),
           .scales = bytes(w.scales + block.first * w.scale_row_bytes()),
@@ -81,10 +83,14 @@ void Compute::prepare(Activations& x, int64_t rows) {
   });
 }
 
-void Compute::gather(const Activations& x, std::span<const int32_t> rows, Activations& out) {
-  using Form = Activations::Form;
+bool Compute::reads_split(const WeightMatrix& w, const Activations& x) {
+  const bool published = w.bits == 4 && w.group_size == 64 && w.scale_dtype == DType::bf16;
+  return published &&
+         (x.form == Activations::Form::gemv || (x.form == Activations::Form::gemm && w.rows % panel_rows == 0));
+}
+
+void Compute::gather(const Activations& x, std::span<const int32_t> rows, bool split, Activations& out) {
   const auto n = static_cast<int64_t>(rows.size());
-  const bool split = x.form == Form::gemv || x.form == Form::gemm;
   out.resize(split ? 0 : n, x.cols);
   out.tokens = n;
   if (split) {
@@ -121,17 +127,20 @@ void Compute::dequantize_row(const WeightMatrix& w, int64_t row, float* out) con
 }
 
 void Compute::multiply_block(const Block& block, int worker) {
-  using Form = Activations::Form;
   const WeightMatrix& w = *block.w;
   const Activations& x = *block.x;
-  const bool published = w.bits == 4 && w.group_size == 64 && w.scale_dtype == DType::bf16;
-  if (published && (x.form == Form::gemv || (x.form == Form::gemm && block.count % 16 == 0))) {
+  const bool published = w.group_size == 64 && w.scale_dtype == DType::bf16;
+  if (reads_split(w, x)) {
     multiply_split(block, worker);
-  } else if (published && x.form == Form::planar) {
+  } else if (published && w.bits == 4 && x.form == Activations::Form::planar) {
     for (int64_t i = 0; i < block.n; ++i) {
       const int64_t row = block.x_first + i;
-      kernels_.gemv_q4(q4_rows(block), &x.planar[row * x.cols], &x.sums[row * x.cols / 64],
+      kernels_.gemv_q4(quantized_rows(block), &x.planar[row * x.cols], &x.sums[row * x.cols / 64],
                        block.out + i * block.stride);
+    }
+  } else if (published && w.bits == 8 && block.n <= max_gemv_rows) {
+    for (int64_t i = 0; i < block.n; ++i) {
+      kernels_.gemv_q8(quantized_rows(block), x.row(block.x_first + i), block.out + i * block.stride);
     }
   } else {
     multiply_floats(block, worker);
@@ -140,15 +149,15 @@ void Compute::multiply_block(const Block& block, int worker) {
 
 void Compute::multiply_split(const Block& block, int worker) {
   const SplitRows x = block.x->split_rows(block.x_first, block.n);
-  if (block.x->form == Activations::Form::gemv) return split_->gemv(q4_rows(block), x, block.out, block.stride);
+  if (block.x->form == Activations::Form::gemv) return split_->gemv(quantized_rows(block), x, block.out, block.stride);
   const int64_t codes = block.count * x.cols / 4, scales = block.count * x.cols / 64;  // in floats
   float* scratch_panel = scratch(worker, Slot::panel, codes + 2 * scales);
   const Panels panels = {.codes = reinterpret_cast<uint8_t*>(scratch_panel),
                          .scales = scratch_panel + codes,
                          .biases = scratch_panel + codes + scales,
-                         .count = block.count / 16,
+                         .count = block.count / panel_rows,
                          .cols = x.cols};
-  split_->pack(q4_rows(block), panels);
+  split_->pack(quantized_rows(block), panels);
   split_->gemm(panels, x, block.out, block.stride);
 }
 
@@ -156,12 +165,12 @@ void Compute::multiply_split(const Block& block, int worker) {
 void Compute::multiply_floats(const Block& block, int worker) {
   const WeightMatrix& w = *block.w;
   // With few tokens a panel is read few times: keep it in the first-level cache.
-  const int64_t panel_rows = block.n <= kernels_.tile_tokens
-                                 ? kernels_.tile_rows
-                                 : std::clamp<int64_t>(panel_floats / w.cols, kernels_.tile_rows, block.count);
-  float* unpacked = scratch(worker, Slot::panel, std::min(panel_rows, block.count) * w.cols);
-  for (int64_t r = 0; r < block.count; r += panel_rows) {
-    const int64_t rows = std::min(panel_rows, block.count - r);
+  const int64_t unpacked_rows = block.n <= kernels_.tile_tokens
+                                    ? kernels_.tile_rows
+                                    : std::clamp<int64_t>(panel_floats / w.cols, kernels_.tile_rows, block.count);
+  float* unpacked = scratch(worker, Slot::panel, std::min(unpacked_rows, block.count) * w.cols);
+  for (int64_t r = 0; r < block.count; r += unpacked_rows) {
+    const int64_t rows = std::min(unpacked_rows, block.count - r);
     for (int64_t i = 0; i < rows; ++i) dequantize_row(w, block.first + r + i, unpacked + i * w.cols);
     for (int64_t t = 0; t < block.n; t += kernels_.tile_tokens) {
       const int64_t n = std::min<int64_t>(kernels_.tile_tokens, block.n - t);

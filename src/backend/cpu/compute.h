@@ -98,8 +98,10 @@ class Compute {
 
   // Gives x the form for products whose matrices see about `rows` of its rows each.
   void prepare(Activations& x, int64_t rows);
-  // out's row i = x's row rows[i], in x's form.
-  void gather(const Activations& x, std::span<const int32_t> rows, Activations& out);
+  // Whether products of w read x's split form, and not its floats.
+  static bool reads_split(const WeightMatrix& w, const Activations& x);
+  // out's row i = x's row rows[i], in split form or as floats.
+  void gather(const Activations& x, std::span<const int32_t> rows, bool split, Activations& out);
 
   // Scratch of one worker; the slots are independent, their contents last until the next call with the slot.
   enum class Slot { panel, product, gate, up, scores };

@@ -23,7 +23,8 @@ class CpuBackend : public Backend {
         config_(checkpoint_->config()),
         weights_(std::move(weights)),
         compute_(kernels, options.threads, options.exact),
-        observe_(options.observe_layer) {}
+        observe_(options.observe_layer),
+        full_attention_(options.exact ? DType::f32 : DType::bf16) {}
 
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override {

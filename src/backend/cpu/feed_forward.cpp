@@ -73,7 +73,10 @@ void FeedForward::group_by_expert(Compute& compute, const ModelConfig& config, c
     weight_list_[row] = choice_weight_[i];
   }
   const bool one_token = in.tokens == 1;  // which every expert reads where it is
-  if (!one_token) compute.gather(in, token_list_, gathered_);
+  if (!one_token) {
+    const bool split = Compute::reads_split(w.gate[0], in) && Compute::reads_split(w.up[0], in);
+    compute.gather(in, token_list_, split, gathered_);
+  }
   int64_t first = 0;
   for (int e = 0; e < config.num_experts; first = end[e++]) {
     if (end[e] == first) continue;

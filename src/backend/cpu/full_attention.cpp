@@ -64,7 +64,9 @@ void FullAttention::run(Compute& compute, const ModelConfig& config, const FullA
       {&w.q, query_gate_.data(), 2 * q_size}, {&w.k, keys_.data(), kv_size}, {&w.v, values_.data(), kv_size}};
   compute.multiply(inputs, in);
 
-  while (static_cast<int64_t>(state.kv.size()) * KvBlock::tokens < position + tokens) state.kv.emplace_back(config);
+  while (static_cast<int64_t>(state.kv.size()) * KvBlock::tokens < position + tokens) {
+    state.kv.emplace_back(config, kv_dtype_);
+  }
   write_keys_and_queries(compute, config, w, rope, position, tokens, state);
   attend(compute, config, position, tokens, state);
 
@@ -81,12 +83,13 @@ void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& 
   compute.parallel_for(tokens, 8 * tokens * config.query_size(), [&](int64_t t, int) {
     const float *cos = &rope.cos[t * half], *sin = &rope.sin[t * half];
     KvBlock& block = state.kv[(position + t) / KvBlock::tokens];
-    const int64_t slot = (position + t) % KvBlock::tokens * dim;
+    const int64_t slot = (position + t) % KvBlock::tokens;
     for (int h = 0; h < config.num_kv_heads; ++h) {
-      float* key = block.keys(h) + slot;
-      kernels.rms_norm(&keys_[(t * config.num_kv_heads + h) * dim], w.k_norm.data(), config.rms_norm_eps, dim, key);
+      float* key = &keys_[(t * config.num_kv_heads + h) * dim];
+      kernels.rms_norm(key, w.k_norm.data(), config.rms_norm_eps, dim, key);
       rotate(key, cos, sin, half);
-      std::copy_n(&values_[(t * config.num_kv_heads + h) * dim], dim, block.values(h) + slot);
+      block.write_key(h, slot, key);
+      block.write_value(h, slot, &values_[(t * config.num_kv_heads + h) * dim]);
     }
     for (int h = 0; h < config.num_heads; ++h) {
       const int64_t i = t * config.num_heads + h;
@@ -130,7 +133,8 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
         for (int64_t i = 0; i < n * count; ++i)
           queries[i].visible = position + first + i / count + 1 - b * KvBlock::tokens;
         float* scores = compute.scratch(worker, Compute::Slot::scores, n * count * keys);
-        kernels.attend(state.kv[b].keys(kv_head), state.kv[b].values(kv_head), keys, dim, queries, n * count, scores);
+        kernels.attend(state.kv[b].keys(kv_head), state.kv[b].values(kv_head), kv_dtype_, keys, dim, queries, n * count,
+                       scores);
       }
       for (int64_t i = 0; i < n * count; ++i) {
         softmax_[(segment * tokens + first + i / count) * heads + kv_head * per_kv + g + i % count] = queries[i];

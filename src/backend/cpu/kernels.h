@@ -9,9 +9,10 @@
 
 namespace lily::cpu {
 
-// Rows of a 4-bit matrix with group size 64 and bf16 scales, the published form. Files may align data to single bytes.
-struct Q4Rows {
-  const uint8_t* codes;   // [rows, cols / 2], first code in the low bits
+// Rows of a 4- or 8-bit matrix with group size 64 and bf16 scales, the published form. Files may align data to single
+// bytes.
+struct QuantizedRows {
+  const uint8_t* codes;   // [rows, bits * cols / 8], first code in the low bits
   const uint8_t* scales;  // [rows, cols / 64] bf16
   const uint8_t* biases;  // [rows, cols / 64] bf16
   int64_t rows;
@@ -53,8 +54,8 @@ struct SplitKernels {
   void (*split)(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums);
 
   // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels.
-  void (*gemv)(const Q4Rows& w, const SplitRows& x, float* out, int64_t stride);
-  void (*pack)(const Q4Rows& w, const Panels& panels);  // rows: 16 * panels.count
+  void (*gemv)(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride);
+  void (*pack)(const QuantizedRows& w, const Panels& panels);  // rows: 16 * panels.count
   void (*gemm)(const Panels& w, const SplitRows& x, float* out, int64_t stride);
 };
 
@@ -94,7 +95,9 @@ struct Kernels {
   // x [cols] in the order that 4-bit words are unpacked in (cols a multiple of 8 * lanes), and its sums by 64.
   void (*prepare_q4)(const float* x, int64_t cols, float* planar, float* sums);
   // out[r] = dot(w[r], x), dequantised in registers.
-  void (*gemv_q4)(const Q4Rows& w, const float* planar, const float* sums, float* out);
+  void (*gemv_q4)(const QuantizedRows& w, const float* planar, const float* sums, float* out);
+
+  void (*gemv_q8)(const QuantizedRows& w, const float* x, float* out);
 
   float (*dot)(const float* a, const float* b, int64_t n);
   void (*add)(float* x, const float* y, int64_t n);                      // x += y
@@ -106,12 +109,15 @@ struct Kernels {
   // out[c] = silu(sum over j of w[j, c] * in[j, c]) for w and in [taps, channels]; in has its own row stride.
   void (*convolve)(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out);
   void (*delta_rule)(const DeltaRule& rule, int first_column, int columns);  // of value_dim
-  // One block of keys and values [keys, head_dim] for several queries; scores is scratch [queries, keys].
-  void (*attend)(const float* keys, const float* values, int64_t count, int head_dim, AttentionQuery* queries,
-                 int64_t num_queries, float* scores);
+  // One block of keys and values [keys, head_dim] f32 or bf16 for several queries; scores is scratch [queries, keys].
+  void (*attend)(const void* keys, const void* values, DType dtype, int64_t count, int head_dim,
+                 AttentionQuery* queries, int64_t num_queries, float* scores);
 };
 
-// The best table that this machine can run, or the named one ("avx512", "avx2", "neon", "portable");
+// Names for select_kernels, best first.
+inline constexpr const char* isa_names[] = {"amx", "avx512", "avx2", "neon", "portable"};
+
+// The best table that this machine can run, or the named one;
 // nullptr when the name is unknown or the machine cannot run it.
 const Kernels* select_kernels(const char* isa = "");
 

@@ -146,16 +146,21 @@ void dequantize_row(const AffineRow& row, float* out) {
 
 // ---- matrix products ----------------------------------------------------------------------------------------------
 
-// R rows x T tokens held in registers while the columns stream by.
-template <int R, int T>
-void register_tile(const float* w, int64_t cols, const float* const* x, float* const* out, int64_t row) {
+inline F32 load_floats(const float* p) { return load(p); }
+inline F32 load_floats(const uint16_t* p) { return widen_bf16(load_as<U16>(p)); }
+inline float to_float(float x) { return x; }
+inline float to_float(uint16_t bf16) { return bit_cast<float>(uint32_t{bf16} << 16); }
+
+// R rows x T tokens held in registers while the columns stream by. W: float, or uint16_t for bf16.
+template <int R, int T, class W>
+void register_tile(const W* w, int64_t cols, const float* const* x, float* const* out, int64_t row) {
   F32 acc[R][T] = {};
   w += row * cols;
   int64_t c = 0;
   for (; c + lanes <= cols; c += lanes) {
     F32 wv[R];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) wv[r] = load(w + r * cols + c);
+    for (int r = 0; r < R; ++r) wv[r] = load_floats(w + r * cols + c);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const F32 xv = load(x[t] + c);
@@ -168,22 +173,21 @@ void register_tile(const float* w, int64_t cols, const float* const* x, float* c
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       float total = sum(acc[r][t]);
-      for (int64_t i = c; i < cols; ++i) total += w[r * cols + i] * x[t][i];
+      for (int64_t i = c; i < cols; ++i) total += to_float(w[r * cols + i]) * x[t][i];
       out[t][row + r] = total;
     }
   }
 }
 
-template <int T>
-void matmul_rows(const float* w, int64_t rows, int64_t cols, const float* const* x, float* const* out) {
+template <int T, class W>
+void matmul_rows(const W* w, int64_t rows, int64_t cols, const float* const* x, float* const* out) {
   int64_t row = 0;
   for (; row + tile_rows <= rows; row += tile_rows) register_tile<tile_rows, T>(w, cols, x, out, row);
   for (; row < rows; ++row) register_tile<1, T>(w, cols, x, out, row);
 }
 
-template <int T = tile_tokens>
-void matmul_tokens(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
-                   float* const* out) {
+template <int T = tile_tokens, class W>
+void matmul_tokens(const W* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens, float* const* out) {
   if (tokens == T) return matmul_rows<T>(w, rows, cols, x, out);
   if constexpr (T > 1) matmul_tokens<T - 1>(w, rows, cols, x, tokens, out);
 }
@@ -242,10 +246,26 @@ float gemv_q4_row(const uint8_t* codes, const uint8_t* scales, const uint8_t* bi
   return sum(total) + rest;
 }
 
-void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out) {
+void gemv_q4(const QuantizedRows& w, const float* planar, const float* sums, float* out) {
   for (int64_t r = 0; r < w.rows; ++r) {
     out[r] = gemv_q4_row(w.codes + r * (w.cols / 2), w.scales + r * (w.cols / 32), w.biases + r * (w.cols / 32), w.cols,
                          planar, sums);
+  }
+}
+
+void gemv_q8(const QuantizedRows& w, const float* x, float* out) {
+  const int64_t groups = w.cols / 64;
+  for (int64_t r = 0; r < w.rows; ++r) {
+    F32 total = {};
+    for (int64_t group = 0; group < groups; ++group) {
+      const float scale = element_at(w.scales, DType::bf16, r * groups + group);
+      const float bias = element_at(w.biases, DType::bf16, r * groups + group);
+      const uint8_t* codes = w.codes + r * w.cols + group * 64;
+      for (int i = 0; i < 64; i += lanes) {
+        total += (to_float(widen_bytes(load_as<U8>(codes + i))) * scale + bias) * load(x + group * 64 + i);
+      }
+    }
+    out[r] = sum(total);
   }
 }
 
@@ -253,133 +273,7 @@ void gemv_q4(const Q4Rows& w, const float* planar, const float* sums, float* out
 #include "backend/cpu/split_impl.h"
 #endif
 
-// ---- Gated DeltaNet -----------------------------------------------------------------------------------------------
-
-void convolve(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out) {
-  for_vectors(channels, [&](int64_t c, auto get, auto put) {
-    F32 total = {};
-    for (int j = 0; j < taps; ++j) total += get(w + j * channels + c) * get(in + j * in_stride + c);
-    put(out + c, total * sigmoid(total));
-  });
-}
-
-// `Vectors` neighbouring vectors of columns; the state's columns are independent of each other.
-template <int Vectors>
-void delta_columns(const DeltaRule& rule, int column) {
-  for (int64_t t = 0; t < rule.tokens; ++t) {
-    const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
-    const float* v = rule.v + t * rule.stride + column;
-    const float decay = rule.decay[t * rule.gate_stride], beta = rule.beta[t * rule.gate_stride];
-    F32 recalled[Vectors] = {}, update[Vectors], result[Vectors] = {};
-    for (int i = 0; i < rule.key_dim; ++i) {
-      const float* s = rule.state + int64_t{i} * rule.value_dim + column;
-#pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j) recalled[j] += k[i] * load(s + j * lanes);
-    }
-    for (int j = 0; j < Vectors; ++j) update[j] = beta * (load(v + j * lanes) - decay * recalled[j]);
-    for (int i = 0; i < rule.key_dim; ++i) {
-      float* s = rule.state + int64_t{i} * rule.value_dim + column;
-#pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j) {
-        const F32 next = decay * load(s + j * lanes) + k[i] * update[j];
-        store(s + j * lanes, next);
-        result[j] += q[i] * next;
-      }
-    }
-    for (int j = 0; j < Vectors; ++j) store(rule.out + t * rule.out_stride + column + j * lanes, result[j]);
-  }
-}
-
-void delta_column(const DeltaRule& rule, int column) {  // a single one, for dimensions that fill no vector
-  for (int64_t t = 0; t < rule.tokens; ++t) {
-    const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
-    float* s = rule.state + column;
-    float recalled = 0, result = 0;
-    for (int i = 0; i < rule.key_dim; ++i) recalled += k[i] * s[int64_t{i} * rule.value_dim];
-    const float decay = rule.decay[t * rule.gate_stride];
-    const float update = rule.beta[t * rule.gate_stride] * (rule.v[t * rule.stride + column] - decay * recalled);
-    for (int i = 0; i < rule.key_dim; ++i) {
-      float& element = s[int64_t{i} * rule.value_dim];
-      element = decay * element + k[i] * update;
-      result += q[i] * element;
-    }
-    rule.out[t * rule.out_stride + column] = result;
-  }
-}
-
-void delta_rule(const DeltaRule& rule, int first_column, int columns) {
-  int c = first_column;
-  const int end = first_column + columns;
-  for (; c + 2 * lanes <= end; c += 2 * lanes) delta_columns<2>(rule, c);
-  for (; c + lanes <= end; c += lanes) delta_columns<1>(rule, c);
-  for (; c < end; ++c) delta_column(rule, c);
-}
-
-// ---- attention ----------------------------------------------------------------------------------------------------
-
-// Takes `count` more scores into the running softmax; scores become exp(score - max).
-void soften(AttentionQuery& query, float* scores, int64_t count, int head_dim) {
-  float top = query.max;
-  for (int64_t i = 0; i < count; ++i) top = scores[i] > top ? scores[i] : top;
-  if (top > query.max && query.total > 0) {
-    const float shrink = exp(splat(query.max - top))[0];
-    query.total *= shrink;
-    for_vectors(head_dim, [&](int64_t i, auto get, auto put) { put(query.sum + i, get(query.sum + i) * shrink); });
-  }
-  query.max = top;
-  F32 total = {};
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const F32 p = exp(load(scores + i) - top);
-    store(scores + i, p);
-    total += p;
-  }
-  query.total += sum(total);
-  for (; i < count; ++i) query.total += scores[i] = exp(splat(scores[i] - top))[0];
-}
-
-// sum += p V for up to Q queries; a query's p is zero past what it may see.
-template <int Q>
-void accumulate_values(const float* values, int64_t keys, int head_dim, AttentionQuery* queries, const float* p,
-                       int64_t p_stride) {
-  for_vectors(head_dim, [&](int64_t d, auto get, auto put) {
-    F32 acc[Q];
-    for (int q = 0; q < Q; ++q) acc[q] = get(queries[q].sum + d);
-    for (int64_t key = 0; key < keys; ++key) {
-      const F32 v = get(values + key * head_dim + d);
-#pragma GCC unroll 8
-      for (int q = 0; q < Q; ++q) acc[q] += p[q * p_stride + key] * v;
-    }
-    for (int q = 0; q < Q; ++q) put(queries[q].sum + d, acc[q]);
-  });
-}
-
-void attend(const float* keys, const float* values, int64_t count, int head_dim, AttentionQuery* queries,
-            int64_t num_queries, float* scores) {
-  for (int64_t first = 0; first < num_queries; first += tile_tokens) {
-    const int64_t n = smaller(tile_tokens, num_queries - first);
-    const float* x[tile_tokens];
-    float* out[tile_tokens];
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] = queries[first + i].q;
-      out[i] = scores + (first + i) * count;
-    }
-    matmul_tile(keys, count, head_dim, x, n, out);
-  }
-  for (int64_t q = 0; q < num_queries; ++q) {
-    float* row = scores + q * count;
-    const int64_t visible = smaller(count, queries[q].visible);
-    if (visible > 0) soften(queries[q], row, visible, head_dim);
-    for (int64_t i = visible > 0 ? visible : 0; i < count; ++i) row[i] = 0;
-  }
-  int64_t q = 0;
-  for (; q + 8 <= num_queries; q += 8) {
-    accumulate_values<8>(values, count, head_dim, queries + q, scores + q * count, count);
-  }
-  for (; q < num_queries; ++q) {
-    accumulate_values<1>(values, count, head_dim, queries + q, scores + q * count, count);
-  }
-}
+#include "backend/cpu/sequence_impl.h"
 
 }  // namespace
 
@@ -399,6 +293,7 @@ const Kernels kernels = {
     .matmul_tile = matmul_tile,
     .prepare_q4 = prepare_q4,
     .gemv_q4 = gemv_q4,
+    .gemv_q8 = gemv_q8,
     .dot = dot,
     .add = add,
     .add_scaled = add_scaled,

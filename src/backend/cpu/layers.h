@@ -19,6 +19,8 @@ struct RopeTable {
 // Grouped-query attention with per-head norms, RoPE and an output gate.
 class FullAttention {
  public:
+  explicit FullAttention(DType kv_dtype) : kv_dtype_(kv_dtype) {}
+
   void run(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w, const Activations& in,
            const RopeTable& rope, int64_t position, LayerState& state, float* x);
 
@@ -27,6 +29,7 @@ class FullAttention {
                               const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state);
   void attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens, LayerState& state);
 
+  DType kv_dtype_;
   std::vector<float> query_gate_;        // [tokens, heads, query | gate, head_dim]
   std::vector<float> keys_, values_;     // [tokens, kv_heads, head_dim]
   std::vector<float> queries_;           // [tokens, heads, head_dim], turned and scaled

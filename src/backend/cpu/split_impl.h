@@ -79,7 +79,7 @@ inline F32 bias_products(const uint8_t* biases, const float* sums, int64_t group
 }
 
 template <int T>
-void gemv_rows(const Q4Rows& w, const SplitRows& x, int64_t token, float* out, int64_t stride) {
+void gemv_rows(const QuantizedRows& w, const SplitRows& x, int64_t token, float* out, int64_t stride) {
   const int64_t groups = w.cols / group_size, blocks = w.cols / (2 * gemv_run);
   for (int64_t r = 0; r < w.rows; ++r) {
     const uint8_t* codes = w.codes + r * (w.cols / 2);
@@ -106,7 +106,7 @@ void gemv_rows(const Q4Rows& w, const SplitRows& x, int64_t token, float* out, i
   }
 }
 
-void gemv(const Q4Rows& w, const SplitRows& x, float* out, int64_t stride) {
+void gemv(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride) {
   int64_t t = 0;
   for (; t + 4 <= x.tokens; t += 4) gemv_rows<4>(w, x, t, out, stride);
   for (; t + 2 <= x.tokens; t += 2) gemv_rows<2>(w, x, t, out, stride);
@@ -161,7 +161,7 @@ void pack_codes(const uint8_t* codes, int64_t cols, int row, uint8_t* out) {
   }
 }
 
-void pack(const Q4Rows& w, const Panels& panels) {
+void pack(const QuantizedRows& w, const Panels& panels) {
   const int64_t groups = w.cols / group_size;
   for (int64_t p = 0; p < panels.count; ++p) {
     const int64_t first = p * panel_rows;

@@ -1,8 +1,18 @@
 #include "backend/cpu/state.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace lily::cpu {
+
+void KvBlock::write(int64_t head, int64_t token, const float* in) {
+  auto* out = const_cast<std::byte*>(row(head, token));
+  if (element_ == 4) return static_cast<void>(std::memcpy(out, in, head_dim_ * 4));
+  for (int64_t i = 0; i < head_dim_; ++i) {
+    const uint16_t bits = float_to_bf16(in[i]);
+    std::memcpy(out + 2 * i, &bits, 2);
+  }
+}
 
 CpuState::CpuState(const ModelConfig& config, int64_t max_tokens) : layers(config.layers.size()) {
   max_tokens_ = max_tokens;

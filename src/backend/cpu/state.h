@@ -5,27 +5,38 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/aligned_vector.h"
+#include "base/dtype.h"
 
 namespace lily::cpu {
 
-// Keys and values of a run of consecutive tokens, for one layer. Blocks are made as the sequence grows, so a long
-// context costs memory only when it is used, and attention streams through whole blocks.
+// Keys and values of a run of consecutive tokens, for one layer, in f32 or bf16. Blocks are made as the sequence grows,
+// so a long context costs memory only when it is used, and attention streams through whole blocks.
 class KvBlock {
  public:
   static constexpr int64_t tokens = 256;
 
-  explicit KvBlock(const ModelConfig& config)
-      : head_floats_(tokens * config.head_dim),
+  KvBlock(const ModelConfig& config, DType dtype)
+      : head_dim_(config.head_dim),
         kv_heads_(config.num_kv_heads),
-        data_(new float[2 * kv_heads_ * head_floats_]) {}
+        element_(size_of(dtype)),
+        data_(2 * kv_heads_ * tokens * head_dim_ * element_) {}
 
-  float* keys(int64_t kv_head) { return data_.get() + kv_head * head_floats_; }  // [tokens, head_dim], after RoPE
-  float* values(int64_t kv_head) { return keys(kv_heads_ + kv_head); }           // [tokens, head_dim]
+  const std::byte* keys(int64_t kv_head) const { return row(kv_head, 0); }  // [tokens, head_dim], after RoPE
+  const std::byte* values(int64_t kv_head) const { return row(kv_heads_ + kv_head, 0); }  // [tokens, head_dim]
+  void write_key(int64_t kv_head, int64_t token, const float* key) { write(kv_head, token, key); }
+  void write_value(int64_t kv_head, int64_t token, const float* value) { write(kv_heads_ + kv_head, token, value); }
 
  private:
-  int64_t head_floats_;
+  const std::byte* row(int64_t head, int64_t token) const {
+    return data_.data() + (head * tokens + token) * head_dim_ * element_;
+  }
+  void write(int64_t head, int64_t token, const float* in);
+
+  int64_t head_dim_;
   int64_t kv_heads_;
-  std::unique_ptr<float[]> data_;
+  int64_t element_;  // bytes
+  AlignedVector<std::byte> data_;
 };
 
 struct LayerState {
