@@ -83,6 +83,23 @@ inline U32 zip_high(U32 a, U32 b) {
 #endif
 }
 
+// 16 bytes each from p, p + stride, p + 2 * stride, ... as one vector.
+inline U32 load_quads(const uint8_t* p, [[maybe_unused]] int64_t stride) {
+  typedef uint32_t Quad __attribute__((vector_size(16)));
+#if LILY_LANES == 4
+  return load_as<Quad>(p);
+#else
+  const auto pair = [&](const uint8_t* q) {
+    return __builtin_shufflevector(load_as<Quad>(q), load_as<Quad>(q + stride), 0, 1, 2, 3, 4, 5, 6, 7);
+  };
+#if LILY_LANES == 8
+  return pair(p);
+#else
+  return __builtin_shufflevector(pair(p), pair(p + 2 * stride), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+#endif
+}
+
 // In every 16 bytes: words[i] gets word i of quads 0, 1, 2, 3.
 inline void transpose_quads(const U32 (&quads)[4], U32 (&words)[4]) {
   const U32 a = zip_low(quads[0], quads[2]), b = zip_low(quads[1], quads[3]);

@@ -118,11 +118,8 @@ void gemv(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride
 // 16 bytes from each of `lanes` rows as four vectors of words, lane = row.
 inline void load_words(const uint8_t* rows, int64_t row_bytes, U32 (&words)[4]) {
   U32 quads[4];  // quads[j]: the bytes of rows j, 4 + j, 8 + j, ...
-  for (int j = 0; j < 4; ++j) {
-    for (int i = 0; i < lanes / 4; ++i) {
-      __builtin_memcpy(reinterpret_cast<uint8_t*>(&quads[j]) + 16 * i, rows + (4 * i + j) * row_bytes, 16);
-    }
-  }
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) quads[j] = load_quads(rows + j * row_bytes, 4 * row_bytes);
   transpose_quads(quads, words);
 }
 
