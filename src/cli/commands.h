@@ -14,6 +14,7 @@ struct Command {
   std::function<int()> run;  // exit code: 0, 1 (the work failed), 2 (the user's input was wrong), 130 (interrupted)
 };
 
+Command bench_command(CLI::App& app);
 Command chat_command(CLI::App& app);
 Command eval_command(CLI::App& app);
 Command generate_command(CLI::App& app);

@@ -1,11 +1,9 @@
 // lily eval: what a model computes, as numbers: its logits, its perplexity on a text, the distance of two sets of logits.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "cli/engine.h"
 #include "cli/logit_comparison.h"
 #include "cli/options.h"
+#include "cli/output_path.h"
 #include "cli/progress.h"
 #include "cli/scoring.h"
 #include "model/safetensors_writer.h"
@@ -52,34 +51,12 @@ Result<void> write_logits(Engine& engine, std::span<const int32_t> tokens, const
   return writer.sync();
 }
 
-// The output takes the place of nothing that is read, and of no device.
-Result<void> check_output(const Settings& settings, const Checkpoint& checkpoint) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::file_status status = fs::symlink_status(settings.out, failed);
-  if (!fs::exists(status)) return {};
-  if (!fs::is_regular_file(status)) {
-    return Error{.where = settings.out, .what = "cannot be replaced", .expected = "a regular file or none"};
-  }
-  bool is_input = fs::equivalent(settings.out, settings.tokens, failed);
-  for (const auto& [name, tensor] : checkpoint.tensors()) {
-    is_input = is_input || fs::equivalent(settings.out, tensor.file, failed);
-  }
-  if (is_input) return Error{.where = settings.out, .what = "is read by this command", .expected = "another output"};
-  return {};
-}
-
 Result<void> run_logits(const Settings& settings) {
   LILY_TRY(Engine engine, load_engine(settings.model, NeedTokenizer::no));
-  LILY_CHECK(check_output(settings, *engine.checkpoint));
+  LILY_CHECK(check_output(settings.out, *engine.checkpoint, {settings.tokens}));
   LILY_TRY(const std::vector<int32_t> tokens, read_token_file(settings.tokens));
-  const std::string temporary = settings.out + ".tmp." + std::to_string(::getpid());
-  Result<void> written = write_logits(engine, tokens, settings, temporary);
-  std::error_code failed;
-  if (written) std::filesystem::rename(temporary, settings.out, failed);
-  if (failed) written = Error{.where = settings.out, .what = "cannot replace: " + failed.message()};
-  if (!written) std::filesystem::remove(temporary, failed);
-  return written;
+  return replace_file(settings.out,
+                      [&](const std::string& path) { return write_logits(engine, tokens, settings, path); });
 }
 
 // Bytes of the tokens that are scored, for bits per byte.

@@ -87,4 +87,9 @@ int64_t TokenCost::flops_at(int64_t context) const {
   return matrix_flops + delta_flops + context * attention_flops_per_position;
 }
 
+int64_t TokenCost::prompt_flops(int64_t tokens) const {
+  const int64_t attended = tokens * (tokens + 1) / 2;
+  return tokens * (matrix_flops - head_flops + delta_flops) + attended * attention_flops_per_position + head_flops;
+}
+
 }  // namespace lily

@@ -41,6 +41,7 @@ struct TokenCost {
 
   int64_t bytes_at(int64_t context) const;
   int64_t flops_at(int64_t context) const;
+  int64_t prompt_flops(int64_t tokens) const;  // prefill from position 0; each token attends to itself, too
 };
 
 TokenCost token_cost(const PartSizes& sizes, const ModelConfig& config);

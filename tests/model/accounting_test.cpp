@@ -69,6 +69,18 @@ TEST(Accounting, OperationsOfOneToken) {
   EXPECT_EQ(real.cost.flops_at(1000) - real.cost.flops_at(0), 163'840'000);
 }
 
+TEST(Accounting, OperationsOfAPrompt) {
+  const RealModel real;
+  // Of one token: the decode step that attends to itself alone.
+  EXPECT_EQ(real.cost.prompt_flops(1), real.cost.flops_at(1));
+  // Step by step, with the head for the last token only.
+  int64_t steps = 0;
+  for (int64_t context = 1; context <= 1000; ++context) steps += real.cost.flops_at(context);
+  EXPECT_EQ(real.cost.prompt_flops(1000), steps - 999 * real.cost.head_flops);
+  // 4096 tokens: 4.87 G of matrices, 0.11 G of recurrence, 81,920 x 4097 of attention, a 4096th of the head.
+  EXPECT_NEAR(static_cast<double>(real.cost.prompt_flops(4096)) / 4096e9, 5.32, 0.01);
+}
+
 TEST(Accounting, TiedHeadReadsTheEmbedding) {
   ModelConfig config = test::small_dense_config();
   const TokenCost separate = token_cost(sizes_by_part(published_tensors(config), config), config);
