@@ -318,7 +318,7 @@ TEST_P(KernelTest, SplitGemm) {
         Floats scales(rows * cols / 64 + 1, poison), biases(scales), out(tokens * stride, poison);
         const Panels panels = {codes.data(), scales.data(), biases.data(), rows / 16, cols};
         kernels_->split->pack(rows_of(c.matrix), panels);
-        kernels_->split->gemm(panels, split.rows, out.data(), stride);
+        kernels_->split->gemm(panels, split.rows, {}, out.data(), stride);
         expect_split_product(c, x, out, stride);
         for (int64_t t = 0; t < tokens; ++t) EXPECT_EQ(out[t * stride + rows], poison) << "wrote past the rows";
         EXPECT_EQ(codes.back(), 0xaa);
@@ -346,16 +346,24 @@ TEST_P(KernelTest, Convolve) {
   }
 }
 
+struct DeltaShape {
+  int dk, dv;
+  int64_t tokens;
+};
+
 TEST_P(KernelTest, DeltaRule) {
-  for (const auto& [dk, dv] : {std::pair{128, 128}, {16, 48}, {5, 7}}) {
-    const int64_t tokens = 9, heads = 2;
+  for (const auto& [dk, dv, tokens] :
+       {DeltaShape{128, 128, 9}, {128, 128, 1}, {16, 128, 8}, {16, 48, 9}, {16, 48, 2}, {5, 7, 9}, {5, 7, 1}}) {
+    const int64_t heads = 2;
     Floats q = random(tokens * dk, 0.1f), k = random(tokens * dk, 0.1f), v = random(tokens * dk + tokens * dv);
     const int64_t stride = std::max(dk, dv);
     q.resize(tokens * stride), k.resize(tokens * stride), v.resize(tokens * stride);
-    Floats decay(tokens * heads, 0.9f), beta(tokens * heads, 0.7f), out(tokens * dv);
+    Floats decay = random(tokens * heads, 0.1f), beta = random(tokens * heads, 0.1f), out(tokens * dv);
+    for (float& d : decay) d = 0.9f + d / 4;
+    for (float& b : beta) b = 0.7f + b;
     const Floats start = random(dk * dv);
     Floats state = start;
-    for (int column = 0; column < dv; column += 32) {
+    for (int column = 0; column < dv; column += 64) {
       kernels_->delta_rule({.state = state.data(),
                             .q = q.data(),
                             .k = k.data(),
@@ -369,15 +377,15 @@ TEST_P(KernelTest, DeltaRule) {
                             .tokens = tokens,
                             .key_dim = dk,
                             .value_dim = dv},
-                           column, std::min(32, dv - column));
+                           column, std::min(64, dv - column));
     }
     std::vector<double> s(start.begin(), start.end());
     for (int64_t t = 0; t < tokens; ++t) {
       for (int j = 0; j < dv; ++j) {
         double recalled = 0, read = 0;
-        for (int i = 0; i < dk; ++i) recalled += (s[i * dv + j] *= 0.9f) * k[t * stride + i];
+        for (int i = 0; i < dk; ++i) recalled += (s[i * dv + j] *= decay[t * heads]) * k[t * stride + i];
         for (int i = 0; i < dk; ++i) {
-          s[i * dv + j] += k[t * stride + i] * 0.7f * (v[t * stride + j] - recalled);
+          s[i * dv + j] += k[t * stride + i] * beta[t * heads] * (v[t * stride + j] - recalled);
           read += s[i * dv + j] * q[t * stride + i];
         }
         ASSERT_NEAR(out[t * dv + j], read, 1e-5) << dk << "x" << dv << " token " << t << " column " << j;

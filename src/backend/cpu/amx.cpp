@@ -9,6 +9,8 @@
 namespace lily::cpu {
 namespace {
 
+#include "backend/cpu/prefetch_impl.h"
+
 constexpr int tile_tokens = 16, panel_rows = 16, group_size = 64;
 constexpr int group_bytes = panel_rows * group_size;
 
@@ -52,9 +54,11 @@ void multiply_group(const uint8_t* codes0, const uint8_t* codes1, const int8_t* 
 }
 
 // totals += scale * (256 * high + low) + bias * sum
-void add_group(const GroupProducts& products, int panel, const float* scales, const float* biases, const float* sums,
-               int64_t groups, int tokens, float (*totals)[panel_rows]) {
+template <int tokens>
+inline void add_group(const GroupProducts& products, int panel, const float* scales, const float* biases,
+                      const float* sums, int64_t groups, float (*totals)[panel_rows]) {
   const __m512 scale = _mm512_loadu_ps(scales), bias = _mm512_loadu_ps(biases);
+#pragma GCC unroll 16
   for (int t = 0; t < tokens; ++t) {
     const __m512i high = _mm512_load_si512(products.of[0][panel][t]);
     const __m512i product =
@@ -65,8 +69,9 @@ void add_group(const GroupProducts& products, int panel, const float* scales, co
 }
 
 // Up to 16 tokens with two panels. With one panel the second is the first again, and not stored.
-void multiply_pair(const Panels& w, int64_t panel, const SplitRows& x, int64_t token, int tokens, float* out,
-                   int64_t stride) {
+template <int tokens>
+void multiply_pair(const Panels& w, int64_t panel, const SplitRows& x, int64_t token, Prefetcher& prefetcher,
+                   float* out, int64_t stride) {
   const int64_t groups = w.cols / group_size;
   const int count = panel + 1 < w.count ? 2 : 1;
   const uint8_t* codes = w.codes + panel * panel_rows * w.cols;
@@ -80,10 +85,11 @@ void multiply_pair(const Panels& w, int64_t panel, const SplitRows& x, int64_t t
                      products[group % 2]);
     }
     if (group == 0) continue;
+    prefetcher.step();
     for (int p = 0; p < count; ++p) {
       const int64_t at = ((panel + p) * groups + group - 1) * panel_rows;
-      add_group(products[(group - 1) % 2], p, w.scales + at, w.biases + at, x.sums + token * groups + group - 1, groups,
-                tokens, totals[p]);
+      add_group<tokens>(products[(group - 1) % 2], p, w.scales + at, w.biases + at, x.sums + token * groups + group - 1,
+                        groups, totals[p]);
     }
   }
   for (int p = 0; p < count; ++p) {
@@ -94,14 +100,28 @@ void multiply_pair(const Panels& w, int64_t panel, const SplitRows& x, int64_t t
   }
 }
 
-}  // namespace
-
-void gemm_amx(const Panels& w, const SplitRows& x, float* out, int64_t stride) {
-  for (int64_t token = 0; token < x.tokens; token += tile_tokens) {
-    const int tokens = static_cast<int>(x.tokens - token < tile_tokens ? x.tokens - token : tile_tokens);
+// All panels with `n` tokens, for n <= tokens.
+template <int tokens = tile_tokens>
+void multiply_tokens(const Panels& w, const SplitRows& x, int64_t token, int64_t n, Prefetcher& prefetcher, float* out,
+                     int64_t stride) {
+  if (n == tokens) {
     const TileConfig config(tokens);
     _tile_loadconfig(&config);
-    for (int64_t panel = 0; panel < w.count; panel += 2) multiply_pair(w, panel, x, token, tokens, out, stride);
+    for (int64_t panel = 0; panel < w.count; panel += 2)
+      multiply_pair<tokens>(w, panel, x, token, prefetcher, out, stride);
+  } else if constexpr (tokens > 1) {
+    multiply_tokens<tokens - 1>(w, x, token, n, prefetcher, out, stride);
+  }
+}
+
+}  // namespace
+
+void gemm_amx(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride) {
+  const int64_t token_tiles = (x.tokens + tile_tokens - 1) / tile_tokens;
+  Prefetcher prefetcher(next, token_tiles * ((w.count + 1) / 2) * (w.cols / group_size));
+  for (int64_t token = 0; token < x.tokens; token += tile_tokens) {
+    const int64_t n = x.tokens - token < tile_tokens ? x.tokens - token : tile_tokens;
+    multiply_tokens(w, x, token, n, prefetcher, out, stride);
   }
   _tile_release();
 }

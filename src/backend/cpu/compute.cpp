@@ -31,6 +31,13 @@ QuantizedRows quantized_rows(const Block& block) {
 
 }  // namespace
 
+Upcoming upcoming(const WeightMatrix& w, int64_t first, int64_t count) {
+  const auto scale_bytes = static_cast<int64_t>(w.scale_row_bytes());
+  return {.data = {bytes(w.data + first * w.row_bytes()), bytes(w.scales + first * scale_bytes),
+                   bytes(w.biases + first * scale_bytes)},
+          .bytes = {count * static_cast<int64_t>(w.row_bytes()), count * scale_bytes, count * scale_bytes}};
+}
+
 void Activations::resize(int64_t new_tokens, int64_t new_cols) {
   tokens = new_tokens;
   cols = new_cols;
@@ -158,7 +165,7 @@ void Compute::multiply_split(const Block& block, int worker) {
                          .count = block.count / panel_rows,
                          .cols = x.cols};
   split_->pack(quantized_rows(block), panels);
-  split_->gemm(panels, x, block.out, block.stride);
+  split_->gemm(panels, x, block.next, block.out, block.stride);
 }
 
 // Any kind of weights: unpacked to float32, panel by panel.

@@ -67,7 +67,11 @@ struct Block {
   int64_t x_first, n;
   float* out;
   int64_t stride;
+  Upcoming next = {};  // what the thread multiplies after this
 };
+
+// Rows [first, first + count) of w as they lie in memory.
+Upcoming upcoming(const WeightMatrix& w, int64_t first, int64_t count);
 
 class Compute {
  public:

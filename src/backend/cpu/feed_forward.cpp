@@ -44,7 +44,7 @@ void FeedForward::run(Compute& compute, const ModelConfig& config, const LayerWe
     experts_.push_back({s.gate, s.up, s.down, nullptr, shared_weight_.data(), tokens, &in, 0, &shared_, 0});
     group_by_expert(compute, config, w.moe, in);
   }
-  gate_and_up(compute);
+  gate_and_up(compute, tokens);
   down_and_combine(compute, config.hidden_size, tokens, x);
 }
 
@@ -85,29 +85,38 @@ void FeedForward::group_by_expert(Compute& compute, const ModelConfig& config, c
   }
 }
 
-// silu(gate x) * up x for every expert and its tokens, one row block of an expert at a time.
-void FeedForward::gate_and_up(Compute& compute) {
+// silu(gate x) * up x for every expert and its tokens. An item is an expert, if it has few tokens, so that a thread
+// can fetch the next rows while it works; or a row block of one.
+void FeedForward::gate_and_up(Compute& compute, int64_t tokens) {
   struct Item {
     const Expert* expert;
-    int64_t first, rows;
+    int64_t first, end;
   };
   std::vector<Item> items;
   int64_t work = 0;
   for (const Expert& expert : experts_) {
-    work += 2 * expert.n * expert.gate.rows * expert.gate.cols;
-    const int64_t rows = Compute::block_rows(expert.n);
-    for (int64_t r = 0; r < expert.gate.rows; r += rows) {
-      items.push_back({&expert, r, std::min(rows, expert.gate.rows - r)});
-    }
+    const int64_t rows = expert.gate.rows;
+    work += 2 * expert.n * rows * expert.gate.cols;
+    const bool whole = tokens > 1 && expert.n < tokens;
+    const int64_t step = whole ? rows : Compute::block_rows(expert.n);
+    for (int64_t r = 0; r < rows; r += step) items.push_back({&expert, r, std::min(r + step, rows)});
   }
   compute.parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
-    const auto [e, first, rows] = items[i];
-    float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
-    float* up = compute.scratch(worker, Compute::Slot::up, e->n * rows);
-    compute.multiply_block({&e->gate, first, rows, e->input, e->input_first, e->n, gate, rows}, worker);
-    compute.multiply_block({&e->up, first, rows, e->input, e->input_first, e->n, up, rows}, worker);
-    for (int64_t t = 0; t < e->n; ++t) {
-      compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows, e->activation->row(e->first + t) + first);
+    const auto [e, begin, end] = items[i];
+    const int64_t step = Compute::block_rows(e->n);
+    for (int64_t first = begin; first < end; first += step) {
+      const int64_t rows = std::min(step, end - first), after = std::min(step, end - first - rows);
+      float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
+      float* up = compute.scratch(worker, Compute::Slot::up, e->n * rows);
+      Block block = {&e->gate, first, rows, e->input, e->input_first, e->n, gate, rows, upcoming(e->up, first, rows)};
+      compute.multiply_block(block, worker);
+      block.w = &e->up;
+      block.out = up;
+      block.next = upcoming(e->gate, first + rows, after);
+      compute.multiply_block(block, worker);
+      for (int64_t t = 0; t < e->n; ++t) {
+        compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows, e->activation->row(e->first + t) + first);
+      }
     }
   });
 }
@@ -119,14 +128,17 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, int64_t tok
   int64_t work = 0;
   for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;
   const int64_t block_rows = Compute::block_rows(tokens), blocks = (hidden + block_rows - 1) / block_rows;
-  compute.parallel_for(blocks, work, [&](int64_t block, int worker) {
-    const int64_t first = block * block_rows, rows = std::min(block_rows, hidden - first);
-    for (const Expert& e : experts_) {
+  compute.parallel_for(blocks, work, [&](int64_t item, int worker) {
+    const int64_t first = item * block_rows, rows = std::min(block_rows, hidden - first);
+    for (size_t i = 0; i < experts_.size(); ++i) {
+      const Expert& e = experts_[i];
       float* out = compute.scratch(worker, Compute::Slot::product, e.n * rows);
-      compute.multiply_block({&e.down, first, rows, e.activation, e.first, e.n, out, rows}, worker);
-      for (int64_t i = 0; i < e.n; ++i) {
-        const int64_t token = e.tokens ? e.tokens[i] : i;
-        compute.kernels().add_scaled(x + token * hidden + first, out + i * rows, e.weights ? e.weights[i] : 1.0f, rows);
+      Block block = {&e.down, first, rows, e.activation, e.first, e.n, out, rows};
+      if (i + 1 < experts_.size()) block.next = upcoming(experts_[i + 1].down, first, rows);
+      compute.multiply_block(block, worker);
+      for (int64_t t = 0; t < e.n; ++t) {
+        const int64_t token = e.tokens ? e.tokens[t] : t;
+        compute.kernels().add_scaled(x + token * hidden + first, out + t * rows, e.weights ? e.weights[t] : 1.0f, rows);
       }
     }
   });

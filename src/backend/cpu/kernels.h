@@ -48,15 +48,23 @@ struct Panels {
   int64_t count, cols;
 };
 
+// What the same thread will read next.
+struct Upcoming {
+  static constexpr int ranges = 3;
+  const uint8_t* data[ranges] = {};
+  int64_t bytes[ranges] = {};
+};
+
 // The products of the fast path: 4-bit codes with split activations. Whole groups are summed in integers.
 struct SplitKernels {
   int64_t gemv_run;  // the run that `gemv` wants; cols must be a multiple of 2 * run. `gemm` wants 32
   void (*split)(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums);
 
-  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels.
+  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels, and
+  // fetches what comes next into the second-level cache beside its work.
   void (*gemv)(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride);
   void (*pack)(const QuantizedRows& w, const Panels& panels);  // rows: 16 * panels.count
-  void (*gemm)(const Panels& w, const SplitRows& x, float* out, int64_t stride);
+  void (*gemm)(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
 };
 
 // A query of attention and its running softmax over the keys seen so far (Milakov, Gimelshein, arXiv 1805.02867).

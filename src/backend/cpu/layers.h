@@ -75,7 +75,7 @@ class FeedForward {
 
   void route(Compute& compute, const ModelConfig& config, int64_t tokens);
   void group_by_expert(Compute& compute, const ModelConfig& config, const MoeWeights& w, const Activations& in);
-  void gate_and_up(Compute& compute);
+  void gate_and_up(Compute& compute, int64_t tokens);
   void down_and_combine(Compute& compute, int64_t hidden, int64_t tokens, float* x);
 
   std::vector<float> router_logits_;  // [tokens, experts]

@@ -10,30 +10,84 @@ void convolve(const float* w, const float* in, int64_t in_stride, int taps, int6
   });
 }
 
-// `Vectors` neighbouring vectors of columns; the state's columns are independent of each other.
-template <int Vectors>
-void delta_columns(const DeltaRule& rule, int column) {
-  for (int64_t t = 0; t < rule.tokens; ++t) {
-    const float *q = rule.q + t * rule.stride, *k = rule.k + t * rule.stride;
-    const float* v = rule.v + t * rule.stride + column;
-    const float decay = rule.decay[t * rule.gate_stride], beta = rule.beta[t * rule.gate_stride];
-    F32 recalled[Vectors] = {}, update[Vectors], result[Vectors] = {};
-    for (int i = 0; i < rule.key_dim; ++i) {
-      const float* s = rule.state + int64_t{i} * rule.value_dim + column;
+// Rank-one updates that the state still lacks: S = keep * S + sum of k[j] update[j].
+template <int V>
+struct PendingUpdates {
+  float keep = 1;
+  const float* k[2];
+  F32 update[2][V] = {};
+};
+
+// One pass over V vectors of columns: applies what is pending, and reads the state by the keys and queries of T tokens.
+template <int V, int T, bool Pending>
+inline void delta_pass(float* s, int key_dim, int value_dim, const PendingUpdates<V>& pending,
+                       const float* const (&k)[T], const float* const (&q)[T], F32 (&recalled)[T][V],
+                       F32 (&read)[T][V]) {
+  for (int i = 0; i < key_dim; ++i, s += value_dim) {
 #pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j) recalled[j] += k[i] * load(s + j * lanes);
-    }
-    for (int j = 0; j < Vectors; ++j) update[j] = beta * (load(v + j * lanes) - decay * recalled[j]);
-    for (int i = 0; i < rule.key_dim; ++i) {
-      float* s = rule.state + int64_t{i} * rule.value_dim + column;
-#pragma GCC unroll 4
-      for (int j = 0; j < Vectors; ++j) {
-        const F32 next = decay * load(s + j * lanes) + k[i] * update[j];
-        store(s + j * lanes, next);
-        result[j] += q[i] * next;
+    for (int j = 0; j < V; ++j) {
+      F32 row = load(s + j * lanes);
+      if constexpr (Pending) {
+        row = pending.keep * row + pending.k[0][i] * pending.update[0][j] + pending.k[1][i] * pending.update[1][j];
+        store(s + j * lanes, row);
+      }
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) {
+        recalled[t][j] += k[t][i] * row;
+        read[t][j] += q[t][i] * row;
       }
     }
-    for (int j = 0; j < Vectors; ++j) store(rule.out + t * rule.out_stride + column + j * lanes, result[j]);
+  }
+}
+
+// T tokens from `t` on. With S the state before them, the second sees keep[0] * S + k[0] update[0]: products of keys
+// and queries stand for the reads of what was not written yet.
+template <int V, int T, bool Pending>
+inline void delta_tokens(const DeltaRule& rule, int64_t t, int column, PendingUpdates<V>& pending) {
+  const float *k[T], *q[T];
+  for (int i = 0; i < T; ++i) {
+    k[i] = rule.k + (t + i) * rule.stride;
+    q[i] = rule.q + (t + i) * rule.stride;
+  }
+  F32 recalled[T][V] = {}, read[T][V] = {};
+  delta_pass<V, T, Pending>(rule.state + column, rule.key_dim, rule.value_dim, pending, k, q, recalled, read);
+
+  pending.keep = 1;
+  for (int i = 0; i < T; ++i) {
+    const float decay = rule.decay[(t + i) * rule.gate_stride], beta = rule.beta[(t + i) * rule.gate_stride];
+    const float* v = rule.v + (t + i) * rule.stride + column;
+    float* out = rule.out + (t + i) * rule.out_stride + column;
+    pending.keep *= decay;
+    const float k_q = dot(k[i], q[i], rule.key_dim);
+    const float k_k = i > 0 ? dot(k[0], k[i], rule.key_dim) : 0, k0_q = i > 0 ? dot(k[0], q[i], rule.key_dim) : 0;
+    for (int j = 0; j < V; ++j) {
+      const F32 before = pending.keep * recalled[i][j] + (i > 0 ? decay * k_k * pending.update[0][j] : F32{});
+      const F32 update = beta * (load(v + j * lanes) - before);
+      const F32 others = pending.keep * read[i][j] + (i > 0 ? decay * k0_q * pending.update[0][j] : F32{});
+      store(out + j * lanes, others + k_q * update);
+      if (i > 0) pending.update[0][j] *= decay;
+      pending.update[i][j] = update;
+      if (T == 1) pending.update[1][j] = F32{};
+    }
+    pending.k[i] = k[i];
+    if (T == 1) pending.k[1] = k[0];
+  }
+}
+
+// `V` neighbouring vectors of columns; the state's columns are independent of each other. Two tokens at a time: the
+// state is then loaded and stored half as often, and more sums run side by side.
+template <int V>
+void delta_columns(const DeltaRule& rule, int column) {
+  PendingUpdates<V> pending;
+  const bool odd = rule.tokens % 2 == 1;
+  odd ? delta_tokens<V, 1, false>(rule, 0, column, pending) : delta_tokens<V, 2, false>(rule, 0, column, pending);
+  for (int64_t t = odd ? 1 : 2; t < rule.tokens; t += 2) delta_tokens<V, 2, true>(rule, t, column, pending);
+  float* s = rule.state + column;
+  for (int i = 0; i < rule.key_dim; ++i, s += rule.value_dim) {
+    for (int j = 0; j < V; ++j) {
+      store(s + j * lanes, pending.keep * load(s + j * lanes) + pending.k[0][i] * pending.update[0][j] +
+                               pending.k[1][i] * pending.update[1][j]);
+    }
   }
 }
 
@@ -57,6 +111,9 @@ void delta_column(const DeltaRule& rule, int column) {  // a single one, for dim
 void delta_rule(const DeltaRule& rule, int first_column, int columns) {
   int c = first_column;
   const int end = first_column + columns;
+  if (rule.tokens == 1) {  // half as many sums a vector, so twice the vectors
+    for (; c + 4 * lanes <= end; c += 4 * lanes) delta_columns<4>(rule, c);
+  }
   for (; c + 2 * lanes <= end; c += 2 * lanes) delta_columns<2>(rule, c);
   for (; c + lanes <= end; c += lanes) delta_columns<1>(rule, c);
   for (; c < end; ++c) delta_column(rule, c);

@@ -1,6 +1,8 @@
 // Products of 4-bit codes with activations split into bytes; see SplitKernels. Included by kernels_impl.h where the
 // instruction set has a byte dot product.
 
+#include "backend/cpu/prefetch_impl.h"
+
 constexpr int panel_rows = 16;
 constexpr int group_size = 64;
 constexpr int group_steps = group_size / 4;
@@ -196,7 +198,8 @@ inline void add_group(const uint8_t* const (&codes)[V], const int8_t* x, int64_t
 
 // A register tile of V vectors of rows and T tokens.
 template <int V, int T>
-void split_tile(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, float* out, int64_t stride) {
+void split_tile(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, Prefetcher& prefetcher, float* out,
+                int64_t stride) {
   const int64_t groups = w.cols / group_size;
   const uint8_t* codes[V];
   int64_t scales[V];
@@ -207,6 +210,7 @@ void split_tile(const Panels& w, int64_t vector, const SplitRows& x, int64_t tok
   }
   F32 totals[V][T] = {};
   for (int64_t group = 0; group < groups; ++group) {
+    prefetcher.step();
     const int64_t at = token * x.stride + group * group_size;
     I32 sums[V][T] = {};
     add_group<V, T>(codes, x.high + at, x.stride, sums);
@@ -235,19 +239,24 @@ void split_tile(const Panels& w, int64_t vector, const SplitRows& x, int64_t tok
 }
 
 template <int V, int T = LILY_SPLIT_TOKENS>
-void split_tokens(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, int64_t tokens, float* out,
-                  int64_t stride) {
-  if (tokens == T) return split_tile<V, T>(w, vector, x, token, out, stride);
-  if constexpr (T > 1) split_tokens<V, T - 1>(w, vector, x, token, tokens, out, stride);
+void split_tokens(const Panels& w, int64_t vector, const SplitRows& x, int64_t token, int64_t tokens,
+                  Prefetcher& prefetcher, float* out, int64_t stride) {
+  if (tokens == T) return split_tile<V, T>(w, vector, x, token, prefetcher, out, stride);
+  if constexpr (T > 1) split_tokens<V, T - 1>(w, vector, x, token, tokens, prefetcher, out, stride);
 }
 
-void gemm(const Panels& w, const SplitRows& x, float* out, int64_t stride) {
+void gemm(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride) {
+  constexpr int64_t tile = LILY_SPLIT_TOKENS;
   const int64_t vectors = w.count * row_vectors;
-  for (int64_t token = 0; token < x.tokens; token += LILY_SPLIT_TOKENS) {
-    const int64_t n = smaller(LILY_SPLIT_TOKENS, x.tokens - token);
+  const int64_t tiles = (x.tokens + tile - 1) / tile * ((vectors + vectors_tile - 1) / vectors_tile);
+  Prefetcher prefetcher(next, tiles * (w.cols / group_size));
+  for (int64_t token = 0; token < x.tokens; token += tile) {
+    const int64_t n = smaller(tile, x.tokens - token);
     int64_t v = 0;
-    for (; v + vectors_tile <= vectors; v += vectors_tile) split_tokens<vectors_tile>(w, v, x, token, n, out, stride);
-    for (; v < vectors; ++v) split_tokens<1>(w, v, x, token, n, out, stride);
+    for (; v + vectors_tile <= vectors; v += vectors_tile) {
+      split_tokens<vectors_tile>(w, v, x, token, n, prefetcher, out, stride);
+    }
+    for (; v < vectors; ++v) split_tokens<1>(w, v, x, token, n, prefetcher, out, stride);
   }
 }
 
