@@ -298,7 +298,7 @@ TEST_P(KernelTest, SplitGemv) {
       const Floats x = random(tokens * cols);
       Floats out(tokens * stride, poison);
       const SplitCase split(*kernels_->split, x, cols, kernels_->split->gemv_run);
-      kernels_->split->gemv(rows_of(c.matrix), split.rows, out.data(), stride);
+      kernels_->split->gemv(rows_of(c.matrix), split.rows, {}, out.data(), stride);
       expect_split_product(c, x, out, stride);
       for (int64_t t = 0; t < tokens; ++t) EXPECT_EQ(out[t * stride + rows], poison) << "wrote past the rows";
     }

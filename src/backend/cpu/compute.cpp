@@ -15,11 +15,6 @@ constexpr int64_t panel_floats = 64 * 1024;
 
 const uint8_t* bytes(const std::byte* data) { return reinterpret_cast<const uint8_t*>(data); }
 
-struct Item {
-  const Product* product;
-  int64_t first, count;
-};
-
 QuantizedRows quantized_rows(const Block& block) {
   const WeightMatrix& w = *block.w;
   return {.codes = bytes(w.data + block.first * w.row_bytes()),
@@ -57,6 +52,12 @@ SplitRows Activations::split_rows(int64_t first, int64_t n) const {
 
 Compute::Compute(const Kernels& kernels, int threads, bool exact)
     : kernels_(kernels), split_(exact ? nullptr : kernels.split), pool_(threads), scratch_(pool_.threads() * slots) {}
+
+int64_t Compute::block_rows(int64_t rows, int64_t tokens) const {
+  constexpr int64_t least = 32, most = 128, items_a_thread = 4;
+  if (tokens < 64) return least;
+  return std::clamp(rows / (items_a_thread * threads()) / least * least, least, most);
+}
 
 float* Compute::scratch(int worker, Slot slot, int64_t floats) {
   AlignedVector<float>& buffer = scratch_[worker * slots + static_cast<int>(slot)];
@@ -156,7 +157,9 @@ void Compute::multiply_block(const Block& block, int worker) {
 
 void Compute::multiply_split(const Block& block, int worker) {
   const SplitRows x = block.x->split_rows(block.x_first, block.n);
-  if (block.x->form == Activations::Form::gemv) return split_->gemv(quantized_rows(block), x, block.out, block.stride);
+  if (block.x->form == Activations::Form::gemv) {
+    return split_->gemv(quantized_rows(block), x, block.next, block.out, block.stride);
+  }
   const int64_t codes = block.count * x.cols / 4, scales = block.count * x.cols / 64;  // in floats
   float* scratch_panel = scratch(worker, Slot::panel, codes + 2 * scales);
   const Panels panels = {.codes = reinterpret_cast<uint8_t*>(scratch_panel),
@@ -193,17 +196,18 @@ void Compute::multiply_floats(const Block& block, int worker) {
 }
 
 void Compute::multiply(std::span<const Product> products, const Activations& x) {
-  std::vector<Item> items;
-  const int64_t n = x.tokens, rows = block_rows(n);
+  items_.clear();
+  const int64_t n = x.tokens;
   int64_t work = 0;
   for (const Product& product : products) {
+    const int64_t rows = block_rows(product.w->rows, n);
     work += product.w->rows * product.w->cols * n;
     for (int64_t first = 0; first < product.w->rows; first += rows) {
-      items.push_back({&product, first, std::min(rows, product.w->rows - first)});
+      items_.push_back({&product, first, std::min(rows, product.w->rows - first)});
     }
   }
-  parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
-    const auto [p, first, count] = items[i];
+  parallel_for(static_cast<int64_t>(items_.size()), work, [&](int64_t i, int worker) {
+    const auto [p, first, count] = items_[i];
     float* target = p->accumulate ? scratch(worker, Slot::product, n * count) : p->out + first;
     const int64_t stride = p->accumulate ? count : p->stride;
     multiply_block({p->w, first, count, &x, 0, n, target, stride}, worker);

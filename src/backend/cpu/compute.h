@@ -92,9 +92,9 @@ class Compute {
   // About 30 us of one core.
   static constexpr int64_t parallel_work = int64_t{1} << 19;
 
-  // Rows of one work item: enough to pay for claiming it, few enough for threads to end together. With many tokens
-  // the activations stream past more rows.
-  static int64_t block_rows(int64_t tokens) { return tokens < 64 ? 32 : 64; }
+  // How many of `rows` make one work item: enough to pay for claiming it, few enough for threads to end together. Many
+  // tokens stream past each item from the last-level cache, so there its rows are many as well.
+  int64_t block_rows(int64_t rows, int64_t tokens) const;
 
   // All products have the same input and run as one parallel loop.
   void multiply(std::span<const Product> products, const Activations& x);
@@ -116,12 +116,18 @@ class Compute {
   void dequantize_row(const WeightMatrix& w, int64_t row, float* out) const;
 
  private:
+  struct Item {  // rows [first, first + count)
+    const Product* product;
+    int64_t first, count;
+  };
+
   void multiply_split(const Block& block, int worker);
   void multiply_floats(const Block& block, int worker);
 
   const Kernels& kernels_;
   const SplitKernels* split_;  // null: float32 activations
   ThreadPool pool_;
+  std::vector<Item> items_;
   std::vector<AlignedVector<float>> scratch_;  // [workers * slots]
 };
 

@@ -7,18 +7,18 @@
 namespace lily::cpu {
 namespace {
 
-// The k largest of logits [experts] (ties go to the lower expert), and their softmax among themselves, which equals
-// the softmax over all experts renormalised.
+// The k largest of logits [experts] in descending order (ties go to the lower expert), and their softmax among
+// themselves, which equals the softmax over all experts renormalised.
 void choose_experts(const float* logits, int experts, int k, int32_t* choice, float* weight) {
-  std::vector<int32_t> order(experts);
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
-  float total = 0;
-  for (int i = 0; i < k; ++i) {
-    choice[i] = order[i];
-    total += weight[i] = std::exp(logits[order[i]] - logits[order[0]]);
+  int chosen = 0;
+  for (int e = 0; e < experts; ++e) {
+    if (chosen == k && logits[e] <= logits[choice[k - 1]]) continue;
+    int place = chosen < k ? chosen++ : k - 1;
+    for (; place > 0 && logits[e] > logits[choice[place - 1]]; --place) choice[place] = choice[place - 1];
+    choice[place] = e;
   }
+  float total = 0;
+  for (int i = 0; i < k; ++i) total += weight[i] = std::exp(logits[choice[i]] - logits[choice[0]]);
   for (int i = 0; i < k; ++i) weight[i] /= total;
 }
 
@@ -62,7 +62,8 @@ void FeedForward::route(Compute& compute, const ModelConfig& config, int64_t tok
 void FeedForward::group_by_expert(Compute& compute, const ModelConfig& config, const MoeWeights& w,
                                   const Activations& in) {
   const int64_t k = config.experts_per_token, pairs = in.tokens * k;
-  std::vector<int64_t> end(config.num_experts + 1, 0);
+  std::vector<int64_t>& end = run_end_;
+  end.assign(config.num_experts + 1, 0);
   for (int64_t i = 0; i < pairs; ++i) ++end[choice_[i] + 1];
   std::partial_sum(end.begin(), end.end(), end.begin());  // end[e] is now the first row of expert e
   token_list_.resize(pairs);
@@ -88,22 +89,18 @@ void FeedForward::group_by_expert(Compute& compute, const ModelConfig& config, c
 // silu(gate x) * up x for every expert and its tokens. An item is an expert, if it has few tokens, so that a thread
 // can fetch the next rows while it works; or a row block of one.
 void FeedForward::gate_and_up(Compute& compute, int64_t tokens) {
-  struct Item {
-    const Expert* expert;
-    int64_t first, end;
-  };
-  std::vector<Item> items;
+  items_.clear();
   int64_t work = 0;
   for (const Expert& expert : experts_) {
     const int64_t rows = expert.gate.rows;
     work += 2 * expert.n * rows * expert.gate.cols;
     const bool whole = tokens > 1 && expert.n < tokens;
-    const int64_t step = whole ? rows : Compute::block_rows(expert.n);
-    for (int64_t r = 0; r < rows; r += step) items.push_back({&expert, r, std::min(r + step, rows)});
+    const int64_t step = whole ? rows : compute.block_rows(rows, expert.n);
+    for (int64_t r = 0; r < rows; r += step) items_.push_back({&expert, r, std::min(r + step, rows)});
   }
-  compute.parallel_for(static_cast<int64_t>(items.size()), work, [&](int64_t i, int worker) {
-    const auto [e, begin, end] = items[i];
-    const int64_t step = Compute::block_rows(e->n);
+  compute.parallel_for(static_cast<int64_t>(items_.size()), work, [&](int64_t i, int worker) {
+    const auto [e, begin, end] = items_[i];
+    const int64_t step = compute.block_rows(e->gate.rows, e->n);
     for (int64_t first = begin; first < end; first += step) {
       const int64_t rows = std::min(step, end - first), after = std::min(step, end - first - rows);
       float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
@@ -127,7 +124,7 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, int64_t tok
   if (experts_.size() > 1) compute.prepare(routed_, tokens);
   int64_t work = 0;
   for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;
-  const int64_t block_rows = Compute::block_rows(tokens), blocks = (hidden + block_rows - 1) / block_rows;
+  const int64_t block_rows = compute.block_rows(hidden, tokens), blocks = (hidden + block_rows - 1) / block_rows;
   compute.parallel_for(blocks, work, [&](int64_t item, int worker) {
     const int64_t first = item * block_rows, rows = std::min(block_rows, hidden - first);
     for (size_t i = 0; i < experts_.size(); ++i) {

@@ -60,9 +60,9 @@ struct SplitKernels {
   int64_t gemv_run;  // the run that `gemv` wants; cols must be a multiple of 2 * run. `gemm` wants 32
   void (*split)(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums);
 
-  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels, and
-  // fetches what comes next into the second-level cache beside its work.
-  void (*gemv)(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride);
+  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels. Both
+  // fetch what comes next into the second-level cache beside their work.
+  void (*gemv)(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
   void (*pack)(const QuantizedRows& w, const Panels& panels);  // rows: 16 * panels.count
   void (*gemm)(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
 };

@@ -73,6 +73,11 @@ class FeedForward {
     int64_t first;
   };
 
+  struct Item {  // rows [first, end) of gate and up
+    const Expert* expert;
+    int64_t first, end;
+  };
+
   void route(Compute& compute, const ModelConfig& config, int64_t tokens);
   void group_by_expert(Compute& compute, const ModelConfig& config, const MoeWeights& w, const Activations& in);
   void gate_and_up(Compute& compute, int64_t tokens);
@@ -84,10 +89,12 @@ class FeedForward {
   std::vector<float> choice_weight_;  // [tokens, k]
   std::vector<int32_t> token_list_;   // [tokens * k], grouped by expert
   std::vector<float> weight_list_;    // [tokens * k], alike
-  std::vector<Expert> experts_;       // those with tokens; the shared one first
-  Activations gathered_;              // [tokens * k, hidden]: the experts' inputs, in the lists' order
-  Activations routed_;                // [tokens * k, expert_size]: silu(gate) * up
-  Activations shared_;                // [tokens, shared_expert_size]
+  std::vector<int64_t> run_end_;      // by expert, of its run in the lists
+  std::vector<Item> items_;
+  std::vector<Expert> experts_;  // those with tokens; the shared one first
+  Activations gathered_;         // [tokens * k, hidden]: the experts' inputs, in the lists' order
+  Activations routed_;           // [tokens * k, expert_size]: silu(gate) * up
+  Activations shared_;           // [tokens, shared_expert_size]
 };
 
 }  // namespace lily::cpu

@@ -130,25 +130,32 @@ inline U32 widen_bytes(U8 bytes) {
 #define LILY_INTEGER_DOT 1
 
 // Running sums of products of codes below 16 and signed bytes. `dot_steps` products of one lane fit into Dots.
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
 typedef I32 Dots;
 constexpr int dot_steps = 1 << 20;
 inline Dots dot(Dots sums, Codes codes, Signs x) {
+#ifdef __AVX512VNNI__
   return bit_cast<I32>(_mm512_dpbusd_epi32(bit_cast<__m512i>(sums), bit_cast<__m512i>(codes), bit_cast<__m512i>(x)));
+#else
+  return vdotq_s32(sums, bit_cast<Signs>(codes), x);
+#endif
 }
 inline I32 total(Dots sums) { return sums; }
-#elif defined(__AVX2__)
+// 256 * high + the products with one more pair.
+inline I32 dot_planes(Dots high, Codes even, Signs low_even, Codes odd, Signs low_odd) {
+  return dot(dot(high << 8, even, low_even), odd, low_odd);
+}
+#else
 typedef int16_t Dots __attribute__((vector_size(32)));
 constexpr int dot_steps = 8;  // 8 * 2 * 15 * 128 < 2^15
 inline Dots dot(Dots sums, Codes codes, Signs x) {
   return sums + bit_cast<Dots>(_mm256_maddubs_epi16(bit_cast<__m256i>(codes), bit_cast<__m256i>(x)));
 }
 inline I32 total(Dots sums) { return bit_cast<I32>(_mm256_madd_epi16(bit_cast<__m256i>(sums), _mm256_set1_epi16(1))); }
-#else
-typedef I32 Dots;
-constexpr int dot_steps = 1 << 20;
-inline Dots dot(Dots sums, Codes codes, Signs x) { return vdotq_s32(sums, bit_cast<Signs>(codes), x); }
-inline I32 total(Dots sums) { return sums; }
+inline I32 dot_planes(Dots high, Codes even, Signs low_even, Codes odd, Signs low_odd) {
+  const __m256i upper = _mm256_madd_epi16(bit_cast<__m256i>(high), _mm256_set1_epi16(256));
+  return bit_cast<I32>(upper) + total(dot(dot(Dots{}, even, low_even), odd, low_odd));
+}
 #endif
 #endif
 

@@ -58,10 +58,10 @@ void split(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low,
 // The scales of the groups that block `block` of a row lies in, lane by lane.
 inline F32 block_scales(const uint8_t* scales, int64_t block) {
 #if LILY_LANES == 16
-  uint32_t pair;  // two groups a block
-  __builtin_memcpy(&pair, scales + 4 * block, 4);
-  const U32 shift = {16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0};
-  return bit_cast<F32>(((pair - U32{}) << shift) & 0xffff0000u);
+  // Two groups a block: each lane of the lower half takes the first two bytes, each of the upper half the others.
+  const __m512i pair = _mm512_set1_epi32(load_as<int32_t>(scales + 4 * block));
+  const __m256i low = _mm256_set1_epi32(0x01008080), high = _mm256_set1_epi32(0x03028080);
+  return bit_cast<F32>(_mm512_shuffle_epi8(pair, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)));
 #else
   return splat(element_at(scales, DType::bf16, block * 2 * gemv_run / group_size));
 #endif
@@ -80,39 +80,53 @@ inline F32 bias_products(const uint8_t* biases, const float* sums, int64_t group
   return total;
 }
 
+// Where the codes lie that will be wanted `distance` bytes after those at `at` of a run of `size` bytes.
+inline const uint8_t* ahead(const uint8_t* data, int64_t at, int64_t size, const uint8_t* next, int64_t next_size) {
+  // Far enough for the memory to answer in time; less was measured slower, as was more.
+  constexpr int64_t distance = 4096;
+  if (at + distance < size) return data + at + distance;
+  return next_size > 0 ? next + (at + distance - size) : data + at;
+}
+
 template <int T>
-void gemv_rows(const QuantizedRows& w, const SplitRows& x, int64_t token, float* out, int64_t stride) {
+void gemv_rows(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, int64_t token, float* out,
+               int64_t stride) {
   const int64_t groups = w.cols / group_size, blocks = w.cols / (2 * gemv_run);
+  const int64_t row_bytes = w.cols / 2, scale_bytes = groups * 2;
   for (int64_t r = 0; r < w.rows; ++r) {
-    const uint8_t* codes = w.codes + r * (w.cols / 2);
-    const uint8_t* scales = w.scales + r * groups * 2;
+    const uint8_t* codes = w.codes + r * row_bytes;
+    const uint8_t* scales = w.scales + r * scale_bytes;
+    const uint8_t* biases = w.biases + r * scale_bytes;
+    const uint8_t* wanted = ahead(w.codes, r * row_bytes, w.rows * row_bytes, next.data[0], next.bytes[0]);
+    __builtin_prefetch(scales + 4 * scale_bytes, 0, 2);
+    __builtin_prefetch(biases + 4 * scale_bytes, 0, 2);
     F32 totals[T] = {};
     for (int64_t block = 0; block < blocks; ++block) {
       const Codes packed = load_as<Codes>(codes + block * gemv_run);
+      if (block * gemv_run % 64 == 0) __builtin_prefetch(wanted + block * gemv_run, 0, 2);
       const Codes even = packed & 15, odd = packed >> 4;
       const F32 scale = block_scales(scales, block);
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
-        const int64_t at = (token + t) * x.stride + block * 2 * gemv_run;
-        const auto plane = [&](const int8_t* p) {
-          return total(dot(dot(Dots{}, even, load_as<Signs>(p + at)), odd, load_as<Signs>(p + at + gemv_run)));
-        };
-        const I32 product = (plane(x.high) << 8) + plane(x.low);
+        const int8_t* high = x.high + (token + t) * x.stride + block * 2 * gemv_run;
+        const int8_t* low = x.low + (token + t) * x.stride + block * 2 * gemv_run;
+        const Dots upper = dot(dot(Dots{}, even, load_as<Signs>(high)), odd, load_as<Signs>(high + gemv_run));
+        const I32 product = dot_planes(upper, even, load_as<Signs>(low), odd, load_as<Signs>(low + gemv_run));
         totals[t] += __builtin_convertvector(product, F32) * scale;
       }
     }
     for (int t = 0; t < T; ++t) {
-      const F32 bias = bias_products(w.biases + r * groups * 2, x.sums + (token + t) * groups, groups);
+      const F32 bias = bias_products(biases, x.sums + (token + t) * groups, groups);
       out[(token + t) * stride + r] = sum(totals[t] + bias) * x.scales[token + t];
     }
   }
 }
 
-void gemv(const QuantizedRows& w, const SplitRows& x, float* out, int64_t stride) {
+void gemv(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride) {
   int64_t t = 0;
-  for (; t + 4 <= x.tokens; t += 4) gemv_rows<4>(w, x, t, out, stride);
-  for (; t + 2 <= x.tokens; t += 2) gemv_rows<2>(w, x, t, out, stride);
-  for (; t < x.tokens; ++t) gemv_rows<1>(w, x, t, out, stride);
+  for (; t + 4 <= x.tokens; t += 4) gemv_rows<4>(w, x, next, t, out, stride);
+  for (; t + 2 <= x.tokens; t += 2) gemv_rows<2>(w, x, next, t, out, stride);
+  for (; t < x.tokens; ++t) gemv_rows<1>(w, x, next, t, out, stride);
 }
 
 // ---- many tokens: panels of 16 rows -------------------------------------------------------------------------------
