@@ -58,7 +58,8 @@ bool ThreadPool::claim_and_run(int worker) {
   do {
     if (static_cast<uint32_t>(ticket) == 0) return false;
   } while (!ticket_.compare_exchange_weak(ticket, ticket - 1));
-  call_(body_, static_cast<uint32_t>(ticket) - 1, worker);
+  call_(body_, count_ - static_cast<uint32_t>(ticket),
+        worker);  // in ascending order: neighbours lie side by side in memory
   if (unfinished_.fetch_sub(1) == 1 && caller_sleeps_.load()) {
     std::lock_guard lock(mutex_);
     all_done_.notify_one();
@@ -87,6 +88,7 @@ void ThreadPool::run(int64_t count, Call call, const void* body) {
   }
   call_ = call;
   body_ = body;
+  count_ = count;
   unfinished_ = count;
   const uint64_t loop = (ticket_.load() >> 32) + 1;
   ticket_ = loop << 32 | static_cast<uint64_t>(count);

@@ -47,6 +47,7 @@ class ThreadPool {
   std::atomic<int64_t> unfinished_{0};
   Call call_ = nullptr;
   const void* body_ = nullptr;
+  int64_t count_ = 0;
 
   std::mutex mutex_;
   std::condition_variable work_there_, all_done_;

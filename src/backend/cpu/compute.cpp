@@ -53,9 +53,8 @@ SplitRows Activations::split_rows(int64_t first, int64_t n) const {
 Compute::Compute(const Kernels& kernels, int threads, bool exact)
     : kernels_(kernels), split_(exact ? nullptr : kernels.split), pool_(threads), scratch_(pool_.threads() * slots) {}
 
-int64_t Compute::block_rows(int64_t rows, int64_t tokens) const {
+int64_t Compute::block_rows(int64_t rows) const {
   constexpr int64_t least = 32, most = 128, items_a_thread = 4;
-  if (tokens < 64) return least;
   return std::clamp(rows / (items_a_thread * threads()) / least * least, least, most);
 }
 
@@ -200,7 +199,7 @@ void Compute::multiply(std::span<const Product> products, const Activations& x) 
   const int64_t n = x.tokens;
   int64_t work = 0;
   for (const Product& product : products) {
-    const int64_t rows = block_rows(product.w->rows, n);
+    const int64_t rows = block_rows(product.w->rows);
     work += product.w->rows * product.w->cols * n;
     for (int64_t first = 0; first < product.w->rows; first += rows) {
       items_.push_back({&product, first, std::min(rows, product.w->rows - first)});

@@ -92,9 +92,9 @@ class Compute {
   // About 30 us of one core.
   static constexpr int64_t parallel_work = int64_t{1} << 19;
 
-  // How many of `rows` make one work item: enough to pay for claiming it, few enough for threads to end together. Many
-  // tokens stream past each item from the last-level cache, so there its rows are many as well.
-  int64_t block_rows(int64_t rows, int64_t tokens) const;
+  // How many of `rows` make one work item: many, because activations stream past each item and weights are fetched
+  // ahead inside it, but few enough for threads to end together.
+  int64_t block_rows(int64_t rows) const;
 
   // All products have the same input and run as one parallel loop.
   void multiply(std::span<const Product> products, const Activations& x);

@@ -95,12 +95,12 @@ void FeedForward::gate_and_up(Compute& compute, int64_t tokens) {
     const int64_t rows = expert.gate.rows;
     work += 2 * expert.n * rows * expert.gate.cols;
     const bool whole = tokens > 1 && expert.n < tokens;
-    const int64_t step = whole ? rows : compute.block_rows(rows, expert.n);
+    const int64_t step = whole ? rows : compute.block_rows(rows);
     for (int64_t r = 0; r < rows; r += step) items_.push_back({&expert, r, std::min(r + step, rows)});
   }
   compute.parallel_for(static_cast<int64_t>(items_.size()), work, [&](int64_t i, int worker) {
     const auto [e, begin, end] = items_[i];
-    const int64_t step = compute.block_rows(e->gate.rows, e->n);
+    const int64_t step = compute.block_rows(e->gate.rows);
     for (int64_t first = begin; first < end; first += step) {
       const int64_t rows = std::min(step, end - first), after = std::min(step, end - first - rows);
       float* gate = compute.scratch(worker, Compute::Slot::gate, e->n * rows);
@@ -124,7 +124,7 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, int64_t tok
   if (experts_.size() > 1) compute.prepare(routed_, tokens);
   int64_t work = 0;
   for (const Expert& expert : experts_) work += expert.n * hidden * expert.down.cols;
-  const int64_t block_rows = compute.block_rows(hidden, tokens), blocks = (hidden + block_rows - 1) / block_rows;
+  const int64_t block_rows = compute.block_rows(hidden), blocks = (hidden + block_rows - 1) / block_rows;
   compute.parallel_for(blocks, work, [&](int64_t item, int worker) {
     const int64_t first = item * block_rows, rows = std::min(block_rows, hidden - first);
     for (size_t i = 0; i < experts_.size(); ++i) {

@@ -59,9 +59,10 @@ void split(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low,
 inline F32 block_scales(const uint8_t* scales, int64_t block) {
 #if LILY_LANES == 16
   // Two groups a block: each lane of the lower half takes the first two bytes, each of the upper half the others.
+  constexpr uint32_t low = 0x01008080, high = 0x03028080;
+  const U32 order = {low, low, low, low, low, low, low, low, high, high, high, high, high, high, high, high};
   const __m512i pair = _mm512_set1_epi32(load_as<int32_t>(scales + 4 * block));
-  const __m256i low = _mm256_set1_epi32(0x01008080), high = _mm256_set1_epi32(0x03028080);
-  return bit_cast<F32>(_mm512_shuffle_epi8(pair, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)));
+  return bit_cast<F32>(_mm512_shuffle_epi8(pair, bit_cast<__m512i>(order)));
 #else
   return splat(element_at(scales, DType::bf16, block * 2 * gemv_run / group_size));
 #endif
@@ -100,18 +101,25 @@ void gemv_rows(const QuantizedRows& w, const SplitRows& x, const Upcoming& next,
     const uint8_t* wanted = ahead(w.codes, r * row_bytes, w.rows * row_bytes, next.data[0], next.bytes[0]);
     __builtin_prefetch(scales + 4 * scale_bytes, 0, 2);
     __builtin_prefetch(biases + 4 * scale_bytes, 0, 2);
+    const int8_t *high[T], *low[T];
+    for (int t = 0; t < T; ++t) {
+      high[t] = x.high + (token + t) * x.stride;
+      low[t] = x.low + (token + t) * x.stride;
+    }
     F32 totals[T] = {};
     for (int64_t block = 0; block < blocks; ++block) {
       const Codes packed = load_as<Codes>(codes + block * gemv_run);
-      if (block * gemv_run % 64 == 0) __builtin_prefetch(wanted + block * gemv_run, 0, 2);
+      if (block * gemv_run % 64 == 0) {
+        __builtin_prefetch(wanted + block * gemv_run, 0, 2);
+        __builtin_prefetch(codes + block * gemv_run + 512, 0, 3);
+      }
       const Codes even = packed & 15, odd = packed >> 4;
       const F32 scale = block_scales(scales, block);
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
-        const int8_t* high = x.high + (token + t) * x.stride + block * 2 * gemv_run;
-        const int8_t* low = x.low + (token + t) * x.stride + block * 2 * gemv_run;
-        const Dots upper = dot(dot(Dots{}, even, load_as<Signs>(high)), odd, load_as<Signs>(high + gemv_run));
-        const I32 product = dot_planes(upper, even, load_as<Signs>(low), odd, load_as<Signs>(low + gemv_run));
+        const int8_t *h = high[t] + block * 2 * gemv_run, *l = low[t] + block * 2 * gemv_run;
+        const Dots upper = dot(dot(Dots{}, even, load_as<Signs>(h)), odd, load_as<Signs>(h + gemv_run));
+        const I32 product = dot_planes(upper, even, load_as<Signs>(l), odd, load_as<Signs>(l + gemv_run));
         totals[t] += __builtin_convertvector(product, F32) * scale;
       }
     }
