@@ -1,22 +1,36 @@
-// A vector whose data starts at a cache line, so that a vector load never touches two.
+// Vectors whose data starts at a cache line, so that a vector load never touches two; long ones ask for huge pages, since
+// looking up addresses is a part of what a pass over memory costs.
 #pragma once
 
 #include <cstddef>
 #include <new>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace lily {
 
 template <class T>
 struct CacheLineAllocator {
   using value_type = T;
+  static constexpr size_t line = 64, huge_page = size_t{2} << 20;
 
   CacheLineAllocator() = default;
   template <class U>
   CacheLineAllocator(const CacheLineAllocator<U>&) {}
 
-  T* allocate(size_t n) { return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{64}); }
+  static std::align_val_t alignment(size_t n) { return std::align_val_t{n * sizeof(T) < huge_page ? line : huge_page}; }
+
+  T* allocate(size_t n) {
+    void* data = ::operator new(n * sizeof(T), alignment(n));
+#ifdef MADV_HUGEPAGE
+    if (n * sizeof(T) >= huge_page) ::madvise(data, n * sizeof(T), MADV_HUGEPAGE);
+#endif
+    return static_cast<T*>(data);
+  }
+  void deallocate(T* p, size_t n) { ::operator delete(p, alignment(n)); }
 
   template <class U>
   bool operator==(const CacheLineAllocator<U>&) const {

@@ -205,11 +205,15 @@ void Compute::multiply(std::span<const Product> products, const Activations& x) 
       items_.push_back({&product, first, std::min(rows, product.w->rows - first)});
     }
   }
-  parallel_for(static_cast<int64_t>(items_.size()), work, [&](int64_t i, int worker) {
+  const auto item_count = static_cast<int64_t>(items_.size());
+  parallel_for(item_count, work, [&](int64_t i, int worker) {
     const auto [p, first, count] = items_[i];
     float* target = p->accumulate ? scratch(worker, Slot::product, n * count) : p->out + first;
-    const int64_t stride = p->accumulate ? count : p->stride;
-    multiply_block({p->w, first, count, &x, 0, n, target, stride}, worker);
+    Block block = {p->w, first, count, &x, 0, n, target, p->accumulate ? count : p->stride};
+    if (const int64_t after = i + threads(); after < item_count) {  // likely this thread's next
+      block.next = upcoming(*items_[after].product->w, items_[after].first, items_[after].count);
+    }
+    multiply_block(block, worker);
     if (!p->accumulate) return;
     for (int64_t t = 0; t < n; ++t) kernels_.add(p->out + t * p->stride + first, target + t * count, count);
   });

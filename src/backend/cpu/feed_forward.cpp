@@ -110,6 +110,9 @@ void FeedForward::gate_and_up(Compute& compute, int64_t tokens) {
       block.w = &e->up;
       block.out = up;
       block.next = upcoming(e->gate, first + rows, after);
+      if (const size_t later = i + compute.threads(); after == 0 && later < items_.size()) {  // likely this thread's
+        block.next = upcoming(items_[later].expert->gate, items_[later].first, step);
+      }
       compute.multiply_block(block, worker);
       for (int64_t t = 0; t < e->n; ++t) {
         compute.kernels().silu_multiply(gate + t * rows, up + t * rows, rows, e->activation->row(e->first + t) + first);
@@ -131,7 +134,11 @@ void FeedForward::down_and_combine(Compute& compute, int64_t hidden, int64_t tok
       const Expert& e = experts_[i];
       float* out = compute.scratch(worker, Compute::Slot::product, e.n * rows);
       Block block = {&e.down, first, rows, e.activation, e.first, e.n, out, rows};
-      if (i + 1 < experts_.size()) block.next = upcoming(experts_[i + 1].down, first, rows);
+      if (i + 1 < experts_.size()) {
+        block.next = upcoming(experts_[i + 1].down, first, rows);
+      } else if (const int64_t later = item + compute.threads(); later < blocks) {  // likely this thread's next
+        block.next = upcoming(experts_[0].down, later * block_rows, std::min(block_rows, hidden - later * block_rows));
+      }
       compute.multiply_block(block, worker);
       for (int64_t t = 0; t < e.n; ++t) {
         const int64_t token = e.tokens ? e.tokens[t] : t;

@@ -254,18 +254,23 @@ void gemv_q4(const QuantizedRows& w, const float* planar, const float* sums, flo
 }
 
 void gemv_q8(const QuantizedRows& w, const float* x, float* out) {
+  constexpr int vectors = 64 / lanes;
   const int64_t groups = w.cols / 64;
   for (int64_t r = 0; r < w.rows; ++r) {
-    F32 total = {};
+    F32 totals[vectors] = {};  // apart, so that no addition waits for the one before
     for (int64_t group = 0; group < groups; ++group) {
       const float scale = element_at(w.scales, DType::bf16, r * groups + group);
       const float bias = element_at(w.biases, DType::bf16, r * groups + group);
       const uint8_t* codes = w.codes + r * w.cols + group * 64;
-      for (int i = 0; i < 64; i += lanes) {
-        total += (to_float(widen_bytes(load_as<U8>(codes + i))) * scale + bias) * load(x + group * 64 + i);
+      __builtin_prefetch(codes + 2048, 0, 2);
+#pragma GCC unroll 16
+      for (int i = 0; i < vectors; ++i) {
+        const F32 weights = to_float(widen_bytes(load_as<U8>(codes + i * lanes))) * scale + bias;
+        totals[i] += weights * load(x + group * 64 + i * lanes);
       }
     }
-    out[r] = sum(total);
+    for (int i = 1; i < vectors; ++i) totals[0] += totals[i];
+    out[r] = sum(totals[0]);
   }
 }
 

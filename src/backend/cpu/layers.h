@@ -30,10 +30,10 @@ class FullAttention {
   void attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens, LayerState& state);
 
   DType kv_dtype_;
-  std::vector<float> query_gate_;        // [tokens, heads, query | gate, head_dim]
-  std::vector<float> keys_, values_;     // [tokens, kv_heads, head_dim]
-  std::vector<float> queries_;           // [tokens, heads, head_dim], turned and scaled
-  std::vector<float> sums_;              // [segments, tokens, heads, head_dim]
+  AlignedVector<float> query_gate_;      // [tokens, heads, query | gate, head_dim]
+  AlignedVector<float> keys_, values_;   // [tokens, kv_heads, head_dim]
+  AlignedVector<float> queries_;         // [tokens, heads, head_dim], turned and scaled
+  AlignedVector<float> sums_;            // [segments, tokens, heads, head_dim]
   std::vector<AttentionQuery> softmax_;  // [segments, tokens, heads]
   Activations out_;                      // [tokens, heads * head_dim]
 };
@@ -48,11 +48,11 @@ class LinearAttention {
   void convolve_and_normalize(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
                               int64_t tokens);
 
-  std::vector<float> conv_in_;       // [conv_kernel - 1 + tokens, conv_channels]
-  std::vector<float> qkv_;           // [tokens, conv_channels], after convolution, q and k normalised
-  std::vector<float> z_;             // [tokens, value heads, value_dim]
+  AlignedVector<float> conv_in_;     // [conv_kernel - 1 + tokens, conv_channels]
+  AlignedVector<float> qkv_;         // [tokens, conv_channels], after convolution, q and k normalised
+  AlignedVector<float> z_;           // [tokens, value heads, value_dim]
   std::vector<float> decay_, beta_;  // [tokens, value heads]; first a and b
-  std::vector<float> read_;          // [tokens, value heads, value_dim]
+  AlignedVector<float> read_;        // [tokens, value heads, value_dim]
   Activations out_;                  // the same, normed and gated
 };
 

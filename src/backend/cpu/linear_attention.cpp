@@ -6,8 +6,9 @@
 namespace lily::cpu {
 namespace {
 
-// Columns of a head's state that one work item updates: with 128 keys they still fit into a first-level cache.
-constexpr int columns_per_item = 64;
+// Columns of a head's state that one work item updates. Many tokens: half a head of 128, which stays in a first-level
+// cache. One token: a head, which streams from memory.
+constexpr int64_t columns_per_item(int64_t tokens) { return tokens > 1 ? 64 : 128; }
 
 float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 
@@ -36,10 +37,10 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
   std::copy_n(conv_in_.begin() + tokens * channels, history, state.conv.begin());
 
   const int heads_per_key = heads / config.linear_key_heads;
-  const int items_per_head = (dv + columns_per_item - 1) / columns_per_item;
+  const int columns = static_cast<int>(columns_per_item(tokens)), items_per_head = (dv + columns - 1) / columns;
   compute.parallel_for(int64_t{heads} * items_per_head, 3 * tokens * value_size * dk, [&](int64_t item, int) {
     const int64_t head = item / items_per_head;
-    const int column = static_cast<int>(item % items_per_head) * columns_per_item;
+    const int column = static_cast<int>(item % items_per_head) * columns;
     const float* q = qkv_.data() + head / heads_per_key * dk;
     kernels.delta_rule({.state = &state.recurrent[head * dk * dv],
                         .q = q,
@@ -54,7 +55,7 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
                         .tokens = tokens,
                         .key_dim = dk,
                         .value_dim = dv},
-                       column, std::min(columns_per_item, dv - column));
+                       column, std::min(columns, dv - column));
   });
 
   out_.resize(tokens, value_size);

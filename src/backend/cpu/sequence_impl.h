@@ -24,7 +24,7 @@ inline void delta_pass(float* s, int key_dim, int value_dim, const PendingUpdate
                        const float* const (&k)[T], const float* const (&q)[T], F32 (&recalled)[T][V],
                        F32 (&read)[T][V]) {
   for (int i = 0; i < key_dim; ++i, s += value_dim) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int j = 0; j < V; ++j) {
       F32 row = load(s + j * lanes);
       if constexpr (Pending) {
@@ -108,11 +108,14 @@ void delta_column(const DeltaRule& rule, int column) {  // a single one, for dim
   }
 }
 
+// Two sums a vector stay in registers.
+constexpr int state_vectors = lanes == 16 ? 8 : 4;
+
 void delta_rule(const DeltaRule& rule, int first_column, int columns) {
   int c = first_column;
   const int end = first_column + columns;
-  if (rule.tokens == 1) {  // half as many sums a vector, so twice the vectors
-    for (; c + 4 * lanes <= end; c += 4 * lanes) delta_columns<4>(rule, c);
+  if (rule.tokens == 1) {  // the state comes from memory: whole rows, so that it streams
+    for (; c + state_vectors * lanes <= end; c += state_vectors * lanes) delta_columns<state_vectors>(rule, c);
   }
   for (; c + 2 * lanes <= end; c += 2 * lanes) delta_columns<2>(rule, c);
   for (; c + lanes <= end; c += lanes) delta_columns<1>(rule, c);

@@ -81,10 +81,9 @@ inline F32 bias_products(const uint8_t* biases, const float* sums, int64_t group
   return total;
 }
 
-// Where the codes lie that will be wanted `distance` bytes after those at `at` of a run of `size` bytes.
-inline const uint8_t* ahead(const uint8_t* data, int64_t at, int64_t size, const uint8_t* next, int64_t next_size) {
-  // Far enough for the memory to answer in time; less was measured slower, as was more.
-  constexpr int64_t distance = 4096;
+// What will be read `distance` bytes after what lies at `at` of `size` bytes.
+inline const uint8_t* ahead(const uint8_t* data, int64_t at, int64_t size, const uint8_t* next, int64_t next_size,
+                            int64_t distance) {
   if (at + distance < size) return data + at + distance;
   return next_size > 0 ? next + (at + distance - size) : data + at;
 }
@@ -98,9 +97,14 @@ void gemv_rows(const QuantizedRows& w, const SplitRows& x, const Upcoming& next,
     const uint8_t* codes = w.codes + r * row_bytes;
     const uint8_t* scales = w.scales + r * scale_bytes;
     const uint8_t* biases = w.biases + r * scale_bytes;
-    const uint8_t* wanted = ahead(w.codes, r * row_bytes, w.rows * row_bytes, next.data[0], next.bytes[0]);
-    __builtin_prefetch(scales + 4 * scale_bytes, 0, 2);
-    __builtin_prefetch(biases + 4 * scale_bytes, 0, 2);
+    // Far enough for the memory to answer in time; half of it was measured slower, and so was twice.
+    constexpr int64_t distance = 4096, scale_distance = distance / 16;
+    const auto wanted = [&](const uint8_t* data, int range, int64_t bytes, int64_t far) {
+      return ahead(data, r * bytes, w.rows * bytes, next.data[range], next.bytes[range], far);
+    };
+    const uint8_t* wanted_codes = wanted(w.codes, 0, row_bytes, distance);
+    __builtin_prefetch(wanted(w.scales, 1, scale_bytes, scale_distance), 0, 2);
+    __builtin_prefetch(wanted(w.biases, 2, scale_bytes, scale_distance), 0, 2);
     const int8_t *high[T], *low[T];
     for (int t = 0; t < T; ++t) {
       high[t] = x.high + (token + t) * x.stride;
@@ -110,7 +114,7 @@ void gemv_rows(const QuantizedRows& w, const SplitRows& x, const Upcoming& next,
     for (int64_t block = 0; block < blocks; ++block) {
       const Codes packed = load_as<Codes>(codes + block * gemv_run);
       if (block * gemv_run % 64 == 0) {
-        __builtin_prefetch(wanted + block * gemv_run, 0, 2);
+        __builtin_prefetch(wanted_codes + block * gemv_run, 0, 2);
         __builtin_prefetch(codes + block * gemv_run + 512, 0, 3);
       }
       const Codes even = packed & 15, odd = packed >> 4;

@@ -40,9 +40,9 @@ class KvBlock {
 };
 
 struct LayerState {
-  std::vector<KvBlock> kv;       // full attention
-  std::vector<float> conv;       // linear attention: [conv_kernel - 1, conv_channels], oldest first
-  std::vector<float> recurrent;  // linear attention: [value_heads, key_dim, value_dim]
+  std::vector<KvBlock> kv;         // full attention
+  AlignedVector<float> conv;       // linear attention: [conv_kernel - 1, conv_channels], oldest first
+  AlignedVector<float> recurrent;  // linear attention: [value_heads, key_dim, value_dim]
 };
 
 class CpuState : public State {
@@ -64,7 +64,7 @@ class CpuSnapshot : public Snapshot {
   void restore_to(CpuState& state) const;
 
  private:
-  std::vector<std::vector<float>> conv_, recurrent_;  // by layer
+  std::vector<AlignedVector<float>> conv_, recurrent_;  // by layer
 };
 
 }  // namespace lily::cpu
