@@ -14,8 +14,9 @@
 namespace lily {
 namespace {
 
-// About 20 us on a current core: longer than the serial work between two loops of a decode step.
-constexpr int spin_rounds = 400;
+// 20 to 50 us on current cores: longer than the serial work between two loops of a decode step, shorter than the time
+// that waking up a thread in a virtual machine takes.
+constexpr int spin_rounds = 1000;
 
 void pause() {
 #if defined(__x86_64__)

@@ -335,7 +335,7 @@ TEST_P(KernelTest, Convolve) {
       const int64_t stride = channels + 3;
       const Floats w = random(taps * channels), in = random(taps * stride);
       Floats out(channels + 1, poison);
-      kernels_->convolve(w.data(), in.data(), stride, taps, channels, out.data());
+      kernels_->convolve({w.data(), channels, in.data(), stride}, taps, channels, out.data());
       for (int64_t c = 0; c < channels; ++c) {
         double sum = 0;
         for (int j = 0; j < taps; ++j) sum += double{w[j * channels + c]} * in[j * stride + c];

@@ -76,6 +76,14 @@ struct AttentionQuery {
   int64_t visible;  // how many of the block's keys this query may see
 };
 
+// Some channels of a short convolution: weights and inputs [taps, channels], rows a stride apart.
+struct Convolution {
+  const float* w;
+  int64_t w_stride;
+  const float* in;
+  int64_t in_stride;
+};
+
 // T steps of the gated delta rule for one value head, in place on `state` [key_dim, value_dim].
 struct DeltaRule {
   float* state;
@@ -114,8 +122,8 @@ struct Kernels {
   void (*silu_multiply)(const float* gate, const float* x, int64_t n, float* out);  // silu(gate) * x
   void (*sigmoid_multiply)(const float* gate, int64_t n, float* x);                 // x *= sigmoid(gate)
 
-  // out[c] = silu(sum over j of w[j, c] * in[j, c]) for w and in [taps, channels]; in has its own row stride.
-  void (*convolve)(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out);
+  // out[c] = silu(sum over j of w[j, c] * in[j, c]).
+  void (*convolve)(const Convolution& c, int taps, int64_t channels, float* out);
   void (*delta_rule)(const DeltaRule& rule, int first_column, int columns);  // of value_dim
   // One block of keys and values [keys, head_dim] f32 or bf16 for several queries; scores is scratch [queries, keys].
   void (*attend)(const void* keys, const void* values, DType dtype, int64_t count, int head_dim,

@@ -46,7 +46,8 @@ class LinearAttention {
 
  private:
   void convolve_and_normalize(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
-                              int64_t tokens);
+                              int64_t tokens, LayerState& state);
+  void gates(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w, int64_t tokens);
 
   AlignedVector<float> conv_in_;     // [conv_kernel - 1 + tokens, conv_channels]
   AlignedVector<float> qkv_;         // [tokens, conv_channels], after convolution, q and k normalised

@@ -27,14 +27,13 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
   grow(beta_, tokens * heads);
   grow(read_, tokens * value_size);
 
-  std::copy(state.conv.begin(), state.conv.end(), conv_in_.begin());
   const Product inputs[] = {{&w.qkv, conv_in_.data() + history, channels},
                             {&w.z, z_.data(), value_size},
                             {&w.a, decay_.data(), heads},
                             {&w.b, beta_.data(), heads}};
   compute.multiply(inputs, in);
-  convolve_and_normalize(compute, config, w, tokens);
-  std::copy_n(conv_in_.begin() + tokens * channels, history, state.conv.begin());
+  convolve_and_normalize(compute, config, w, tokens, state);
+  gates(compute, config, w, tokens);
 
   const int heads_per_key = heads / config.linear_key_heads;
   const int columns = static_cast<int>(columns_per_item(tokens)), items_per_head = (dv + columns - 1) / columns;
@@ -72,21 +71,38 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
   compute.multiply(output, out_);
 }
 
+// An item owns some channels over all tokens: it takes their history in, and leaves what the next chunk needs.
 void LinearAttention::convolve_and_normalize(Compute& compute, const ModelConfig& config,
-                                             const LinearAttentionWeights& w, int64_t tokens) {
+                                             const LinearAttentionWeights& w, int64_t tokens, LayerState& state) {
   const Kernels& kernels = compute.kernels();
-  const int64_t channels = config.conv_channels();
-  const int heads = config.linear_value_heads, dk = config.linear_key_dim;
+  const int64_t channels = config.conv_channels(), dk = config.linear_key_dim, key_size = config.linear_key_size();
+  const int64_t history = config.conv_kernel - 1, width = 4 * dk, items = (channels + width - 1) / width;
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
-  compute.parallel_for(tokens, 16 * tokens * channels, [&](int64_t t, int) {
-    float* row = &qkv_[t * channels];
-    kernels.convolve(w.conv.data(), &conv_in_[t * channels], channels, config.conv_kernel, channels, row);
-    for (int h = 0; h < 2 * config.linear_key_heads; ++h) {  // queries, then keys
-      float* head = row + h * dk;
-      const float scale = h < config.linear_key_heads ? query_scale : 1.0f;
-      const float inverse = scale / std::sqrt(kernels.dot(head, head, dk) + 1e-6f);
-      for (int i = 0; i < dk; ++i) head[i] *= inverse;
+  compute.parallel_for(items, 64 * tokens * channels, [&](int64_t item, int) {
+    const int64_t first = item * width, n = std::min(width, channels - first);
+    for (int64_t j = 0; j < history; ++j) {
+      std::copy_n(&state.conv[j * channels + first], n, &conv_in_[j * channels + first]);
     }
+    for (int64_t t = 0; t < tokens; ++t) {
+      float* out = &qkv_[t * channels + first];
+      kernels.convolve({w.conv.data() + first, channels, &conv_in_[t * channels + first], channels}, config.conv_kernel,
+                       n, out);
+      for (int64_t c = first; c < std::min(first + n, 2 * key_size); c += dk, out += dk) {  // queries, then keys
+        const float scale = c < key_size ? query_scale : 1.0f;
+        const float inverse = scale / std::sqrt(kernels.dot(out, out, dk) + 1e-6f);
+        for (int64_t i = 0; i < dk; ++i) out[i] *= inverse;
+      }
+    }
+    for (int64_t j = 0; j < history; ++j) {
+      std::copy_n(&conv_in_[(tokens + j) * channels + first], n, &state.conv[j * channels + first]);
+    }
+  });
+}
+
+void LinearAttention::gates(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
+                            int64_t tokens) {
+  const int heads = config.linear_value_heads;
+  compute.parallel_for(tokens, 256 * tokens * heads, [&](int64_t t, int) {
     for (int h = 0; h < heads; ++h) {
       float& decay = decay_[t * heads + h];
       float& beta = beta_[t * heads + h];

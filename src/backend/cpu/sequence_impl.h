@@ -2,11 +2,11 @@
 
 // ---- Gated DeltaNet -----------------------------------------------------------------------------------------------
 
-void convolve(const float* w, const float* in, int64_t in_stride, int taps, int64_t channels, float* out) {
-  for_vectors(channels, [&](int64_t c, auto get, auto put) {
+void convolve(const Convolution& c, int taps, int64_t channels, float* out) {
+  for_vectors(channels, [&](int64_t i, auto get, auto put) {
     F32 total = {};
-    for (int j = 0; j < taps; ++j) total += get(w + j * channels + c) * get(in + j * in_stride + c);
-    put(out + c, total * sigmoid(total));
+    for (int j = 0; j < taps; ++j) total += get(c.w + j * c.w_stride + i) * get(c.in + j * c.in_stride + i);
+    put(out + i, total * sigmoid(total));
   });
 }
 
