@@ -13,6 +13,7 @@
 namespace lily::cpu::LILY_ISA {
 namespace {
 
+#include "backend/cpu/prefetch_impl.h"
 #include "backend/cpu/simd.h"
 
 constexpr int tile_rows = LILY_TILE_ROWS;

@@ -169,31 +169,60 @@ void accumulate_values(const W* values, int64_t keys, int head_dim, AttentionQue
   }
 }
 
+// scores [queries, keys] = q k, a few keys at a time for all queries, so that each key is read once. The values and
+// the keys that follow are fetched meanwhile.
 template <class W>
-void attend_rows(const W* keys, const W* values, int64_t count, int head_dim, AttentionQuery* queries,
-                 int64_t num_queries, float* scores) {
-  for (int64_t first = 0; first < num_queries; first += tile_tokens) {
-    const int64_t n = smaller(tile_tokens, num_queries - first);
-    const float* x[tile_tokens];
-    float* out[tile_tokens];
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] = queries[first + i].q;
-      out[i] = scores + (first + i) * count;
+void score_keys(const W* keys, int64_t count, int head_dim, const AttentionQuery* queries, int64_t num_queries,
+                Prefetcher& prefetcher, float* scores) {
+  for (int64_t key = 0; key < count; key += tile_rows) {
+    prefetcher.step();
+    const int64_t rows = smaller(tile_rows, count - key);
+    for (int64_t first = 0; first < num_queries; first += tile_tokens) {
+      const int64_t n = smaller(tile_tokens, num_queries - first);
+      const float* x[tile_tokens];
+      float* out[tile_tokens];
+      for (int64_t i = 0; i < n; ++i) {
+        x[i] = queries[first + i].q;
+        out[i] = scores + (first + i) * count + key;
+      }
+      matmul_tokens(keys + key * head_dim, rows, head_dim, x, n, out);
     }
-    matmul_tokens(keys, count, head_dim, x, n, out);
   }
+}
+
+// Keys [first, first + count) of a block.
+template <class W>
+void attend_part(const W* keys, const W* values, int64_t first, int64_t count, int64_t next_count, int head_dim,
+                 AttentionQuery* queries, int64_t num_queries, float* scores) {
+  const int64_t row_bytes = head_dim * sizeof(W);
+  const W *k = keys + first * head_dim, *v = values + first * head_dim;
+  const Upcoming next = {
+      .data = {reinterpret_cast<const uint8_t*>(v), reinterpret_cast<const uint8_t*>(k + count * head_dim)},
+      .bytes = {count * row_bytes, next_count * row_bytes}};
+  Prefetcher prefetcher(next, (count + tile_rows - 1) / tile_rows);
+  score_keys(k, count, head_dim, queries, num_queries, prefetcher, scores);
   for (int64_t q = 0; q < num_queries; ++q) {
     float* row = scores + q * count;
-    const int64_t visible = smaller(count, queries[q].visible);
+    const int64_t visible = smaller(count, queries[q].visible - first);
     if (visible > 0) soften(queries[q], row, visible, head_dim);
     for (int64_t i = visible > 0 ? visible : 0; i < count; ++i) row[i] = 0;
   }
   int64_t q = 0;
   for (; q + 8 <= num_queries; q += 8) {
-    accumulate_values<8>(values, count, head_dim, queries + q, scores + q * count, count);
+    accumulate_values<8>(v, count, head_dim, queries + q, scores + q * count, count);
   }
   for (; q < num_queries; ++q) {
-    accumulate_values<1>(values, count, head_dim, queries + q, scores + q * count, count);
+    accumulate_values<1>(v, count, head_dim, queries + q, scores + q * count, count);
+  }
+}
+
+template <class W>
+void attend_rows(const W* keys, const W* values, int64_t count, int head_dim, AttentionQuery* queries,
+                 int64_t num_queries, float* scores) {
+  constexpr int64_t part = 64;  // whose values stay in the first-level cache while columns of them are summed
+  for (int64_t first = 0; first < count; first += part) {
+    const int64_t n = smaller(part, count - first), after = smaller(part, count - first - n);
+    attend_part(keys, values, first, n, after, head_dim, queries, num_queries, scores);
   }
 }
 

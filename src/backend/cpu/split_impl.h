@@ -1,8 +1,6 @@
 // Products of 4-bit codes with activations split into bytes; see SplitKernels. Included by kernels_impl.h where the
 // instruction set has a byte dot product.
 
-#include "backend/cpu/prefetch_impl.h"
-
 constexpr int panel_rows = 16;
 constexpr int group_size = 64;
 constexpr int group_steps = group_size / 4;
