@@ -218,10 +218,10 @@ TEST_P(OracleStateTest, StatesEqualTransformers) {
     for (int64_t t = 0; t < tokens; ++t) {
       cpu::KvBlock& block = state.layers[i].kv[t / cpu::KvBlock::tokens];
       for (int h = 0; h < config.num_kv_heads; ++h) {
-        const int64_t at = t % cpu::KvBlock::tokens * config.head_dim;
-        for (int64_t e = at; e < at + config.head_dim; ++e) {
-          cpu_keys.push_back(load_as_float(block.keys(h), DType::f32, e));
-          cpu_values.push_back(load_as_float(block.values(h), DType::f32, e));
+        const int64_t slot = t % cpu::KvBlock::tokens;
+        for (int64_t d = 0; d < config.head_dim; ++d) {
+          cpu_keys.push_back(load_as_float(block.keys(h), DType::f32, block.key_index(slot, d)));
+          cpu_values.push_back(load_as_float(block.values(h), DType::f32, slot * config.head_dim + d));
         }
       }
     }

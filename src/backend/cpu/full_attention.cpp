@@ -88,8 +88,7 @@ void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& 
       float* key = &keys_[(t * config.num_kv_heads + h) * dim];
       kernels.rms_norm(key, w.k_norm.data(), config.rms_norm_eps, dim, key);
       rotate(key, cos, sin, half);
-      block.write_key(h, slot, key);
-      block.write_value(h, slot, &values_[(t * config.num_kv_heads + h) * dim]);
+      block.write(h, slot, key, &values_[(t * config.num_kv_heads + h) * dim]);
     }
     for (int h = 0; h < config.num_heads; ++h) {
       const int64_t i = t * config.num_heads + h;
@@ -132,7 +131,7 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
         const int64_t keys = std::min(KvBlock::tokens, position + first + n - b * KvBlock::tokens);
         for (int64_t i = 0; i < n * count; ++i)
           queries[i].visible = position + first + i / count + 1 - b * KvBlock::tokens;
-        float* scores = compute.scratch(worker, Compute::Slot::scores, n * count * keys);
+        float* scores = compute.scratch(worker, Compute::Slot::scores, n * count * attention_part);
         kernels.attend(state.kv[b].keys(kv_head), state.kv[b].values(kv_head), kv_dtype_, keys, dim, queries, n * count,
                        scores);
       }

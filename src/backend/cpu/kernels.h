@@ -67,6 +67,11 @@ struct SplitKernels {
   void (*gemm)(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
 };
 
+// Keys lie in groups, so that a vector holds one dimension of several keys.
+constexpr int64_t key_group = 16;
+// Attention works on this many keys at a time: their values stay in the first-level cache.
+constexpr int64_t attention_part = 64;
+
 // A query of attention and its running softmax over the keys seen so far (Milakov, Gimelshein, arXiv 1805.02867).
 struct AttentionQuery {
   const float* q;   // [head_dim], already scaled
@@ -125,7 +130,8 @@ struct Kernels {
   // out[c] = silu(sum over j of w[j, c] * in[j, c]).
   void (*convolve)(const Convolution& c, int taps, int64_t channels, float* out);
   void (*delta_rule)(const DeltaRule& rule, int first_column, int columns);  // of value_dim
-  // One block of keys and values [keys, head_dim] f32 or bf16 for several queries; scores is scratch [queries, keys].
+  // `count` keys [count / key_group, head_dim, key_group] and values [count, head_dim], f32 or bf16, for several
+  // queries. The keys' memory goes on to a multiple of attention_part. scores: scratch [queries, attention_part].
   void (*attend)(const void* keys, const void* values, DType dtype, int64_t count, int head_dim,
                  AttentionQuery* queries, int64_t num_queries, float* scores);
 };

@@ -169,28 +169,54 @@ void accumulate_values(const W* values, int64_t keys, int head_dim, AttentionQue
   }
 }
 
-// scores [queries, keys] = q k, a few keys at a time for all queries, so that each key is read once. The values and
-// the keys that follow are fetched meanwhile.
-template <class W>
-void score_keys(const W* keys, int64_t count, int head_dim, const AttentionQuery* queries, int64_t num_queries,
-                Prefetcher& prefetcher, float* scores) {
-  for (int64_t key = 0; key < count; key += tile_rows) {
-    prefetcher.step();
-    const int64_t rows = smaller(tile_rows, count - key);
-    for (int64_t first = 0; first < num_queries; first += tile_tokens) {
-      const int64_t n = smaller(tile_tokens, num_queries - first);
-      const float* x[tile_tokens];
-      float* out[tile_tokens];
-      for (int64_t i = 0; i < n; ++i) {
-        x[i] = queries[first + i].q;
-        out[i] = scores + (first + i) * count + key;
-      }
-      matmul_tokens(keys + key * head_dim, rows, head_dim, x, n, out);
+constexpr int64_t part = attention_part;
+constexpr int key_vectors = (lanes == 16 ? 32 : 16) / lanes;  // of a register tile, and its queries
+constexpr int score_queries = lanes == 16 ? 8 : 4;
+
+// scores[q][key] = q k for Q queries and a register tile of keys. Lanes are keys, so nothing is summed across lanes.
+template <int Q, class W>
+inline void score_tile(const W* keys, int64_t first, int head_dim, const AttentionQuery* queries,
+                       Prefetcher& prefetcher, float* scores) {
+  const W* k[key_vectors];
+  for (int v = 0; v < key_vectors; ++v) {
+    const int64_t key = first + v * lanes;
+    k[v] = keys + key / key_group * key_group * head_dim + key % key_group;
+  }
+  F32 acc[key_vectors][Q] = {};
+  for (int d = 0; d < head_dim; ++d) {
+    if (d % 4 == 0) prefetcher.step();
+    F32 kv[key_vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < key_vectors; ++v) kv[v] = load_floats(k[v] + int64_t{d} * key_group);
+#pragma GCC unroll 8
+    for (int q = 0; q < Q; ++q) {
+      const F32 x = splat(queries[q].q[d]);
+#pragma GCC unroll 4
+      for (int v = 0; v < key_vectors; ++v) acc[v][q] += kv[v] * x;
     }
+  }
+  for (int q = 0; q < Q; ++q) {
+    for (int v = 0; v < key_vectors; ++v) store(scores + q * part + first + v * lanes, acc[v][q]);
   }
 }
 
-// Keys [first, first + count) of a block.
+// scores [queries, part] of a part's keys. The part's values and the keys after it are fetched meanwhile.
+template <class W>
+void score_keys(const W* keys, int64_t count, int head_dim, const AttentionQuery* queries, int64_t num_queries,
+                const Upcoming& next, float* scores) {
+  constexpr int tile = key_vectors * lanes;
+  const int64_t tiles = (count + tile - 1) / tile * ((num_queries + score_queries - 1) / score_queries);
+  Prefetcher prefetcher(next, tiles * ((head_dim + 3) / 4));
+  for (int64_t key = 0; key < count; key += tile) {
+    int64_t q = 0;
+    for (; q + score_queries <= num_queries; q += score_queries) {
+      score_tile<score_queries>(keys, key, head_dim, queries + q, prefetcher, scores + q * part);
+    }
+    for (; q < num_queries; ++q) score_tile<1>(keys, key, head_dim, queries + q, prefetcher, scores + q * part);
+  }
+}
+
+// Keys [first, first + count) of a block; next_count more come after them.
 template <class W>
 void attend_part(const W* keys, const W* values, int64_t first, int64_t count, int64_t next_count, int head_dim,
                  AttentionQuery* queries, int64_t num_queries, float* scores) {
@@ -199,27 +225,21 @@ void attend_part(const W* keys, const W* values, int64_t first, int64_t count, i
   const Upcoming next = {
       .data = {reinterpret_cast<const uint8_t*>(v), reinterpret_cast<const uint8_t*>(k + count * head_dim)},
       .bytes = {count * row_bytes, next_count * row_bytes}};
-  Prefetcher prefetcher(next, (count + tile_rows - 1) / tile_rows);
-  score_keys(k, count, head_dim, queries, num_queries, prefetcher, scores);
+  score_keys(k, count, head_dim, queries, num_queries, next, scores);
   for (int64_t q = 0; q < num_queries; ++q) {
-    float* row = scores + q * count;
+    float* row = scores + q * part;
     const int64_t visible = smaller(count, queries[q].visible - first);
     if (visible > 0) soften(queries[q], row, visible, head_dim);
     for (int64_t i = visible > 0 ? visible : 0; i < count; ++i) row[i] = 0;
   }
   int64_t q = 0;
-  for (; q + 8 <= num_queries; q += 8) {
-    accumulate_values<8>(v, count, head_dim, queries + q, scores + q * count, count);
-  }
-  for (; q < num_queries; ++q) {
-    accumulate_values<1>(v, count, head_dim, queries + q, scores + q * count, count);
-  }
+  for (; q + 8 <= num_queries; q += 8) accumulate_values<8>(v, count, head_dim, queries + q, scores + q * part, part);
+  for (; q < num_queries; ++q) accumulate_values<1>(v, count, head_dim, queries + q, scores + q * part, part);
 }
 
 template <class W>
 void attend_rows(const W* keys, const W* values, int64_t count, int head_dim, AttentionQuery* queries,
                  int64_t num_queries, float* scores) {
-  constexpr int64_t part = 64;  // whose values stay in the first-level cache while columns of them are summed
   for (int64_t first = 0; first < count; first += part) {
     const int64_t n = smaller(part, count - first), after = smaller(part, count - first - n);
     attend_part(keys, values, first, n, after, head_dim, queries, num_queries, scores);

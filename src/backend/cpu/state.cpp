@@ -1,16 +1,21 @@
 #include "backend/cpu/state.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace lily::cpu {
 
-void KvBlock::write(int64_t head, int64_t token, const float* in) {
-  auto* out = const_cast<std::byte*>(row(head, token));
-  if (element_ == 4) return static_cast<void>(std::memcpy(out, in, head_dim_ * 4));
-  for (int64_t i = 0; i < head_dim_; ++i) {
-    const uint16_t bits = float_to_bf16(in[i]);
-    std::memcpy(out + 2 * i, &bits, 2);
+void KvBlock::write(int64_t kv_head, int64_t token, const float* key, const float* value) {
+  auto* keys_of_head = const_cast<std::byte*>(keys(kv_head));
+  auto* values_of_head = const_cast<std::byte*>(values(kv_head));
+  for (int64_t d = 0; d < head_dim_; ++d) {
+    const int64_t k = key_index(token, d), v = token * head_dim_ + d;
+    if (element_ == 4) {
+      reinterpret_cast<float*>(keys_of_head)[k] = key[d];
+      reinterpret_cast<float*>(values_of_head)[v] = value[d];
+    } else {
+      reinterpret_cast<uint16_t*>(keys_of_head)[k] = float_to_bf16(key[d]);
+      reinterpret_cast<uint16_t*>(values_of_head)[v] = float_to_bf16(value[d]);
+    }
   }
 }
 

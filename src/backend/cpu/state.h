@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/kernels.h"
 #include "base/aligned_vector.h"
 #include "base/dtype.h"
 
@@ -22,16 +23,17 @@ class KvBlock {
         element_(size_of(dtype)),
         data_(2 * kv_heads_ * tokens * head_dim_ * element_) {}
 
-  const std::byte* keys(int64_t kv_head) const { return row(kv_head, 0); }  // [tokens, head_dim], after RoPE
-  const std::byte* values(int64_t kv_head) const { return row(kv_heads_ + kv_head, 0); }  // [tokens, head_dim]
-  void write_key(int64_t kv_head, int64_t token, const float* key) { write(kv_head, token, key); }
-  void write_value(int64_t kv_head, int64_t token, const float* value) { write(kv_heads_ + kv_head, token, value); }
+  // [tokens / key_group, head_dim, key_group], after RoPE
+  const std::byte* keys(int64_t kv_head) const { return head(kv_head); }
+  const std::byte* values(int64_t kv_head) const { return head(kv_heads_ + kv_head); }  // [tokens, head_dim]
+  // Where element `dim` of a token's key lies in keys().
+  int64_t key_index(int64_t token, int64_t dim) const {
+    return (token / key_group * head_dim_ + dim) * key_group + token % key_group;
+  }
+  void write(int64_t kv_head, int64_t token, const float* key, const float* value);
 
  private:
-  const std::byte* row(int64_t head, int64_t token) const {
-    return data_.data() + (head * tokens + token) * head_dim_ * element_;
-  }
-  void write(int64_t head, int64_t token, const float* in);
+  const std::byte* head(int64_t i) const { return data_.data() + i * tokens * head_dim_ * element_; }
 
   int64_t head_dim_;
   int64_t kv_heads_;
