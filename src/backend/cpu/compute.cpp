@@ -159,15 +159,8 @@ void Compute::multiply_split(const Block& block, int worker) {
   if (block.x->form == Activations::Form::gemv) {
     return split_->gemv(quantized_rows(block), x, block.next, block.out, block.stride);
   }
-  const int64_t codes = block.count * x.cols / 4, scales = block.count * x.cols / 64;  // in floats
-  float* scratch_panel = scratch(worker, Slot::panel, codes + 2 * scales);
-  const Panels panels = {.codes = reinterpret_cast<uint8_t*>(scratch_panel),
-                         .scales = scratch_panel + codes,
-                         .biases = scratch_panel + codes + scales,
-                         .count = block.count / panel_rows,
-                         .cols = x.cols};
-  split_->pack(quantized_rows(block), panels);
-  split_->gemm(panels, x, block.next, block.out, block.stride);
+  float* panels = scratch(worker, Slot::panel, split_->gemm_scratch(block.count, x.cols) / 4);
+  split_->gemm(quantized_rows(block), x, block.next, reinterpret_cast<uint8_t*>(panels), block.out, block.stride);
 }
 
 // Any kind of weights: unpacked to float32, panel by panel.

@@ -13,7 +13,7 @@ namespace lily::cpu {
 namespace {
 
 // Tokens computed together: enough for every expert to get several, few enough to bound the activations' memory.
-constexpr int64_t max_chunk = 512;
+constexpr int64_t max_chunk = 1024;
 
 class CpuBackend : public Backend {
  public:

@@ -40,14 +40,6 @@ struct SplitRows {
   int64_t tokens, cols, stride;
 };
 
-// 4-bit rows laid out for SplitKernels::gemm, 16 rows a panel: [panels, cols / 64, 16 steps, 16 rows, 4 codes].
-// The steps of a group are its 8 words' even codes, then their odd ones.
-struct Panels {
-  uint8_t* codes;
-  float *scales, *biases;  // [panels, cols / 64, 16 rows]
-  int64_t count, cols;
-};
-
 // What the same thread will read next.
 struct Upcoming {
   static constexpr int ranges = 3;
@@ -60,11 +52,13 @@ struct SplitKernels {
   int64_t gemv_run;  // the run that `gemv` wants; cols must be a multiple of 2 * run. `gemm` wants 32
   void (*split)(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low, float* scale, float* sums);
 
-  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` reads packed panels. Both
-  // fetch what comes next into the second-level cache beside their work.
+  // out[t * stride + r] = dot(w[r], x[t]). `gemv` unpacks in registers, for few tokens; `gemm` packs panels of 16 rows
+  // in scratch (aligned to 64 bytes), and takes a multiple of 16 rows. Both fetch what comes next into the second-level
+  // cache beside their work.
   void (*gemv)(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
-  void (*pack)(const QuantizedRows& w, const Panels& panels);  // rows: 16 * panels.count
-  void (*gemm)(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride);
+  int64_t (*gemm_scratch)(int64_t rows, int64_t cols);  // bytes
+  void (*gemm)(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, uint8_t* scratch, float* out,
+               int64_t stride);
 };
 
 // Keys lie in groups, so that a vector holds one dimension of several keys.

@@ -278,6 +278,9 @@ void gemv_q8(const QuantizedRows& w, const float* x, float* out) {
 #ifdef LILY_INTEGER_DOT
 #include "backend/cpu/split_impl.h"
 #endif
+#ifdef __AMX_INT8__
+#include "backend/cpu/amx_impl.h"
+#endif
 
 #include "backend/cpu/sequence_impl.h"
 
@@ -286,7 +289,9 @@ void gemv_q8(const QuantizedRows& w, const float* x, float* out) {
 extern const Kernels kernels;
 const Kernels kernels = {
     .isa = LILY_ISA_NAME,
-#ifdef LILY_INTEGER_DOT
+#if defined(__AMX_INT8__)
+    .split = &amx_split_kernels,
+#elif defined(LILY_INTEGER_DOT)
     .split = &split_kernels,
 #else
     .split = nullptr,

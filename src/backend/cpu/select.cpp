@@ -4,8 +4,8 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
-
-#include "backend/cpu/amx.h"
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -16,6 +16,11 @@ namespace lily::cpu {
 namespace portable {
 extern const Kernels kernels;
 }
+#if defined(__x86_64__) && defined(__linux__)
+namespace amx {
+extern const Kernels kernels;
+}
+#endif
 #if defined(__x86_64__)
 namespace avx512 {
 extern const Kernels kernels;
@@ -47,26 +52,13 @@ struct Candidate {
 };
 
 #if defined(__x86_64__) && defined(__linux__)
+// Whether the processor has the tile registers and the system gives them, to this process and its later threads.
 bool has_amx() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const unsigned tile = 1u << 24, int8 = 1u << 25;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & tile) && (d & int8) && enable_amx();
-}
-
-// AVX-512's kernels, but for the product of many tokens.
-const Kernels& amx_kernels() {
-  static const SplitKernels split = [] {
-    SplitKernels kernels = *avx512::kernels.split;
-    kernels.gemm = gemm_amx;
-    return kernels;
-  }();
-  static const Kernels kernels = [] {
-    Kernels table = avx512::kernels;
-    table.isa = "amx";
-    table.split = &split;
-    return table;
-  }();
-  return kernels;
+  constexpr unsigned tile = 1u << 24, int8 = 1u << 25;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tile) || !(d & int8)) return false;
+  constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return __builtin_cpu_supports("avx512vbmi") && ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 #endif
 
@@ -81,7 +73,7 @@ const Kernels* select_kernels(const char* isa) {
 #endif
   const Candidate best_first[] = {
 #if defined(__x86_64__) && defined(__linux__)
-    {&amx_kernels(), has_avx512 && has_amx()},
+    {&amx::kernels, has_avx512 && has_amx()},
 #endif
 #if defined(__x86_64__)
     {&avx512::kernels, has_avx512},

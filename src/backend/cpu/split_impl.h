@@ -141,6 +141,14 @@ void gemv(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, floa
 
 // ---- many tokens: panels of 16 rows -------------------------------------------------------------------------------
 
+// 4-bit rows, 16 a panel: [panels, cols / 64, 16 steps, 16 rows, 4 codes]. The steps of a group are its 8 words' even
+// codes, then their odd ones.
+struct Panels {
+  uint8_t* codes;
+  float *scales, *biases;  // [panels, cols / 64, 16 rows]
+  int64_t count, cols;
+};
+
 // 16 bytes from each of `lanes` rows as four vectors of words, lane = row.
 inline void load_words(const uint8_t* rows, int64_t row_bytes, U32 (&words)[4]) {
   U32 quads[4];  // quads[j]: the bytes of rows j, 4 + j, 8 + j, ...
@@ -168,32 +176,43 @@ void pack_scales(const uint8_t* scales, int64_t groups, int row, float* out) {
   }
 }
 
-void pack_codes(const uint8_t* codes, int64_t cols, int row, uint8_t* out) {
-  const uint8_t* rows = codes + row * (cols / 2);
-  for (int64_t group = 0; group < cols / group_size; ++group, out += group_bytes) {
-    for (int half = 0; half < 2; ++half) {
-      U32 words[4];
-      load_words(rows + group * 32 + half * 16, cols / 2, words);
-      for (int i = 0; i < 4; ++i) {
-        const U32 even = words[i] & 0x0f0f0f0fu, odd = words[i] >> 4 & 0x0f0f0f0fu;
-        uint8_t* to = out + (half * 4 + i) * 64 + row * 4;
-        __builtin_memcpy(to, &even, sizeof even);
-        __builtin_memcpy(to + group_bytes / 2, &odd, sizeof odd);
-      }
+// One group of `lanes` rows; `out` is the group's place in the panel, at the first of those rows.
+inline void pack_group(const uint8_t* codes, int64_t row_bytes, uint8_t* out) {
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    U32 words[4];
+    load_words(codes + half * 16, row_bytes, words);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const U32 even = words[i] & 0x0f0f0f0fu, odd = words[i] >> 4 & 0x0f0f0f0fu;
+      uint8_t* to = out + (half * 4 + i) * 64;
+      __builtin_memcpy(to, &even, sizeof even);
+      __builtin_memcpy(to + group_bytes / 2, &odd, sizeof odd);
     }
   }
 }
 
-void pack(const QuantizedRows& w, const Panels& panels) {
+int64_t gemm_scratch(int64_t rows, int64_t cols) { return rows * cols + 8 * rows * cols / group_size; }
+
+Panels pack(const QuantizedRows& w, uint8_t* scratch) {
   const int64_t groups = w.cols / group_size;
-  for (int64_t p = 0; p < panels.count; ++p) {
-    const int64_t first = p * panel_rows;
+  float* scales = reinterpret_cast<float*>(scratch + w.rows * w.cols);
+  const Panels panels = {.codes = scratch,
+                         .scales = scales,
+                         .biases = scales + w.rows * groups,
+                         .count = w.rows / panel_rows,
+                         .cols = w.cols};
+  for (int64_t first = 0; first < w.rows; first += panel_rows) {
     for (int row = 0; row < panel_rows; row += lanes) {
-      pack_codes(w.codes + first * (w.cols / 2), w.cols, row, panels.codes + first * w.cols);
+      const uint8_t* codes = w.codes + (first + row) * (w.cols / 2);
+      for (int64_t group = 0; group < groups; ++group) {
+        pack_group(codes + group * 32, w.cols / 2, panels.codes + first * w.cols + group * group_bytes + row * 4);
+      }
       pack_scales(w.scales + first * groups * 2, groups, row, panels.scales + first * groups);
       pack_scales(w.biases + first * groups * 2, groups, row, panels.biases + first * groups);
     }
   }
+  return panels;
 }
 
 // sums += codes * x of one group, for V vectors of rows and T tokens, all in registers.
@@ -269,8 +288,10 @@ void split_tokens(const Panels& w, int64_t vector, const SplitRows& x, int64_t t
   if constexpr (T > 1) split_tokens<V, T - 1>(w, vector, x, token, tokens, prefetcher, out, stride);
 }
 
-void gemm(const Panels& w, const SplitRows& x, const Upcoming& next, float* out, int64_t stride) {
+void gemm(const QuantizedRows& rows, const SplitRows& x, const Upcoming& next, uint8_t* scratch, float* out,
+          int64_t stride) {
   constexpr int64_t tile = LILY_SPLIT_TOKENS;
+  const Panels w = pack(rows, scratch);
   const int64_t vectors = w.count * row_vectors;
   const int64_t tiles = (x.tokens + tile - 1) / tile * ((vectors + vectors_tile - 1) / vectors_tile);
   Prefetcher prefetcher(next, tiles * (w.cols / group_size));
@@ -284,4 +305,5 @@ void gemm(const Panels& w, const SplitRows& x, const Upcoming& next, float* out,
   }
 }
 
-const SplitKernels split_kernels = {.gemv_run = gemv_run, .split = split, .gemv = gemv, .pack = pack, .gemm = gemm};
+const SplitKernels split_kernels = {
+    .gemv_run = gemv_run, .split = split, .gemv = gemv, .gemm_scratch = gemm_scratch, .gemm = gemm};
