@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -82,6 +83,28 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   mapped.data_ = static_cast<const std::byte*>(data);
   mapped.size_ = size;
   return mapped;
+}
+
+Result<void> MappedFile::copy_into_memory() {
+  if (size_ == 0) return {};
+  void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return Error{.where = path_, .what = "no memory for a copy of it", .got = std::strerror(errno), .exit_code = 1};
+  }
+#ifdef MADV_HUGEPAGE
+  ::madvise(memory, size_, MADV_HUGEPAGE);
+#endif
+  constexpr size_t piece = size_t{16} << 20;
+  auto* from = const_cast<std::byte*>(data_);
+  for (size_t at = 0; at < size_; at += piece) {
+    const size_t n = std::min(piece, size_ - at);
+    std::memcpy(static_cast<std::byte*>(memory) + at, from + at, n);
+    ::madvise(from + at, n, MADV_DONTNEED);  // so that the system may drop what was read
+  }
+  ::mprotect(memory, size_, PROT_READ);
+  ::munmap(from, size_);
+  data_ = static_cast<const std::byte*>(memory);
+  return {};
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }

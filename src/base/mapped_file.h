@@ -13,6 +13,9 @@ class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);
 
+  // Copies the file into memory of the process, in huge pages where there are any, and lets the mapping go.
+  Result<void> copy_into_memory();
+
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

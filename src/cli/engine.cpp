@@ -69,7 +69,8 @@ Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need) {
   Engine engine;
   engine.name = name_of_directory(directory);
   const LoadingLine line(engine.name);
-  LILY_TRY(Checkpoint checkpoint, Checkpoint::open(directory));
+  const WeightStorage storage = options.no_mmap ? WeightStorage::memory : WeightStorage::mapped;
+  LILY_TRY(Checkpoint checkpoint, Checkpoint::open(directory, storage));
   engine.checkpoint = std::make_shared<const Checkpoint>(std::move(checkpoint));
   engine.parameters = count_parameters(*engine.checkpoint);
   LILY_TRY(engine.sampling, load_generation_config(directory));

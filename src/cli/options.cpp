@@ -28,6 +28,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_flag("--exact", options.exact, "On the CPU: float32 activations and KV cache, slower");
+  app.add_flag("--no-mmap", options.no_mmap,
+               "Copy the weights into memory: slower to start, up to half again as fast afterwards");
   app.add_option("--isa", options.isa, "CPU instruction set: amx, avx512, avx2, neon, portable; else the best there is")
       ->type_name("NAME");
   app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")

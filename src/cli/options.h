@@ -18,9 +18,10 @@ struct ModelOptions {
   std::string backend = "auto";
   int threads = 0;
   bool exact = false;
+  bool no_mmap = false;
   std::string isa;
   int64_t context = 0;  // 0: the model's
-  int64_t chunk = 512;
+  int64_t chunk = 1024;
 };
 void add_model_options(CLI::App& app, ModelOptions& options);  // all but --context
 void add_context_option(CLI::App& app, ModelOptions& options);

@@ -70,7 +70,7 @@ Result<void> check_against_index(const TensorMap& tensors, const WeightMap& inde
 
 }  // namespace
 
-Result<Checkpoint> Checkpoint::open(const std::string& directory) {
+Result<Checkpoint> Checkpoint::open(const std::string& directory, WeightStorage storage) {
   struct stat info {};
   if (::stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
     return Error{directory, "not a model", "a directory with config.json and model.safetensors",
@@ -79,7 +79,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& directory) {
   Checkpoint checkpoint;
   checkpoint.directory_ = directory;
   LILY_CHECK(checkpoint.read_configuration());
-  LILY_CHECK(checkpoint.map_tensors());
+  LILY_CHECK(checkpoint.map_tensors(storage));
   return checkpoint;
 }
 
@@ -92,7 +92,7 @@ Result<void> Checkpoint::read_configuration() {
   return {};
 }
 
-Result<void> Checkpoint::map_tensors() {
+Result<void> Checkpoint::map_tensors(WeightStorage storage) {
   const std::string index_path = directory_ + "/model.safetensors.index.json";
   const bool sharded = exists(index_path);
   WeightMap index;
@@ -106,6 +106,10 @@ Result<void> Checkpoint::map_tensors() {
   for (const std::string& shard : shards) {
     LILY_TRY(MappedFile file, MappedFile::open(directory_ + "/" + shard));
     LILY_TRY(TensorMap tensors, parse_safetensors(file.bytes(), file.path()));
+    if (storage == WeightStorage::memory) {  // only now that the file is known to be good
+      LILY_CHECK(file.copy_into_memory());
+      LILY_TRY(tensors, parse_safetensors(file.bytes(), file.path()));
+    }
     if (sharded) LILY_CHECK(check_against_index(tensors, index, shard, file.path()));
     tensors_.merge(tensors);
     shards_.push_back(std::move(file));

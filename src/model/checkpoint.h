@@ -35,10 +35,13 @@ using TensorMap = std::map<std::string, Tensor, std::less<>>;
 // shapes, offsets in range, sizes equal to shape times dtype, no gap or overlap.
 Result<TensorMap> parse_safetensors(std::span<const std::byte> file, const std::string& path);
 
+// Weights stay in the mapped files, so that opening takes no time; or are copied into memory, where they stream faster.
+enum class WeightStorage { mapped, memory };
+
 class Checkpoint {
  public:
-  // Opens `directory`. Nothing is read but headers and small JSON files; no tensor is interpreted yet.
-  static Result<Checkpoint> open(const std::string& directory);
+  // Opens `directory`. Nothing is interpreted but headers and small JSON files.
+  static Result<Checkpoint> open(const std::string& directory, WeightStorage storage = WeightStorage::mapped);
 
   const ModelConfig& config() const { return config_; }
   const TensorMap& tensors() const { return tensors_; }
@@ -46,7 +49,7 @@ class Checkpoint {
 
  private:
   Result<void> read_configuration();
-  Result<void> map_tensors();
+  Result<void> map_tensors(WeightStorage storage);
 
   std::string directory_;
   ModelConfig config_;

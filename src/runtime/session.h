@@ -14,7 +14,7 @@
 namespace lily {
 
 struct SyncOptions {
-  int64_t chunk = 512;                                        // tokens of one prefill call
+  int64_t chunk = 1024;                                       // tokens of one prefill call
   std::vector<int64_t> boundaries;                            // positions worth a snapshot: ends of messages
   std::function<void(int64_t done, int64_t total)> progress;  // tokens prefilled, of those to be prefilled
   const std::atomic<bool>* cancel = nullptr;                  // looked at between chunks
