@@ -59,7 +59,7 @@ TEST_P(RunOracle, EvalLogitsAreTheReferences) {
   LILY_NEED_ORACLE(GetParam());
   const test::Oracle oracle = test::open_oracle(GetParam());
   const std::string out = scratch(".safetensors");
-  const Piped eval = run_piped(program({"eval", "logits", "-m", oracle.directory, "--tokens",
+  const Piped eval = run_piped(program({"eval", "logits", "--exact", "-m", oracle.directory, "--tokens",
                                         token_file(oracle.input_ids()), "--out", out, "--chunk", "50"}),
                                "");
   ASSERT_EQ(eval.code, 0) << eval.err;
@@ -106,8 +106,8 @@ TEST(RunModel, PerplexityIsThatOfTheReferencesLogits) {
     for (const float logit : row) sum += std::exp(double{logit});
     nll += std::log(sum) - row[static_cast<size_t>(ids[i + 1])];
   }
-  const Piped run =
-      run_piped(program({"eval", "perplexity", "-m", oracle.directory, "--tokens", token_file(ids), "--json"}), "");
+  const Piped run = run_piped(
+      program({"eval", "perplexity", "--exact", "-m", oracle.directory, "--tokens", token_file(ids), "--json"}), "");
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_NEAR(json::parse(run.out)["mean_nll"].get<double>(), nll / static_cast<double>(ids.size() - 1), 1e-4);
 }

@@ -15,7 +15,8 @@ class SessionModel : public testing::TestWithParam<const char*> {};
 TEST_P(SessionModel, AHitIsEqualToAColdRun) {
   LILY_NEED_ORACLE("a");
   const test::Oracle oracle = test::open_oracle("a");
-  const std::unique_ptr<Backend> backend = std::move(Backend::load(GetParam(), oracle.checkpoint)).value();
+  const std::unique_ptr<Backend> backend =
+      std::move(Backend::load(GetParam(), oracle.checkpoint, {.exact = true})).value();
   const auto vocab = static_cast<int64_t>(backend->config().vocab_size);
   Session session = Session::create(*backend, 400).value();
   Random random(11);

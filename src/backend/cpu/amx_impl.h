@@ -23,6 +23,11 @@ struct alignas(64) TileConfig {
   }
 };
 
+// GCC 12 knows neither that ldtilecfg reads the whole of its operand nor that tileloadd reads memory at all: it would drop
+// stores to the one and might move stores behind the other.
+inline void load_config(const TileConfig& config) { asm volatile("ldtilecfg %0" : : "m"(config)); }
+inline void finish_stores() { asm volatile("" : : : "memory"); }
+
 // Four tiles as they leave the registers.
 struct alignas(64) TileSums {
   int32_t of[4][tile_tokens_amx][panel_rows];
@@ -52,6 +57,7 @@ struct alignas(64) GroupCodes {
 // Sums 0 and 1: the high plane with two panels; 2 and 3: the low plane.
 inline void multiply_group(const GroupCodes& codes, const int8_t* high, const int8_t* low, int64_t stride,
                            TileSums& sums) {
+  finish_stores();
   zero_tiles();
   _tile_loadd(6, codes.of[0], 64);
   _tile_loadd(7, codes.of[1], 64);
@@ -114,7 +120,7 @@ void multiply_tokens(const QuantizedRows& w, int count, const float* scales, con
                      int64_t token, int64_t n, Prefetcher& prefetcher, float* out, int64_t stride) {
   if (n == tokens) {
     const TileConfig config(tokens);
-    _tile_loadconfig(&config);
+    load_config(config);
     multiply_pair<tokens>(w, count, scales, biases, x, token, prefetcher, out, stride);
   } else if constexpr (tokens > 1) {
     multiply_tokens<tokens - 1>(w, count, scales, biases, x, token, n, prefetcher, out, stride);
@@ -265,11 +271,12 @@ void gemm_wide(const QuantizedRows& w, const SplitRows& x, const Upcoming& next,
                                 panel_rows, w.cols};
     pack_wide(rows, scales, scales + groups * panel_rows, panels.planes + 2 * row * w.cols, panels.scales + row);
   }
+  finish_stores();
   Prefetcher prefetcher(next, token_tiles(x.tokens) * ((panels.count + 1) / 2) * groups);
   for (int64_t token = 0; token < x.tokens; token += tile_tokens_amx) {
     const int64_t tokens = smaller(tile_tokens_amx, x.tokens - token);
     const TileConfig config(tokens);
-    _tile_loadconfig(&config);
+    load_config(config);
     for (int64_t panel = 0; panel < panels.count; panel += 2) {
       multiply_wide_pair(panels, panel, x, token, tokens, prefetcher, out, stride);
     }
