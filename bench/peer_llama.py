@@ -168,7 +168,8 @@ def rates_of(result):
 def run_lily(options):
     out = options.work / "lily.json"
     out.unlink(missing_ok=True)
-    run([options.lily, "bench", "-m", lily_model(options), *row_flags(options), "--json", out])
+    storage = ["--no-mmap"] if options.no_mmap else []
+    run([options.lily, "bench", "-m", lily_model(options), *storage, *row_flags(options), "--json", out])
     return {"engine": "lily"}, json.loads(out.read_text())
 
 
@@ -286,6 +287,7 @@ def parse():
     parser.add_argument("--threads", type=int, default=core_count(), help="default: all cores")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("-r", "--repetitions", type=int, default=2, help="of a row in a process")
+    parser.add_argument("--no-mmap", action="store_true", help="Lily copies its weights too, as llama.cpp does")
     parser.add_argument("--only", choices=["prefill", "decode"])
     parser.add_argument("--types", type=comma_list, default=TYPES, help="of llama.cpp (default: q4_0,q4_k)")
     parser.add_argument("--json", type=pathlib.Path, help="everything, written after every run")

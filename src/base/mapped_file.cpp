@@ -99,7 +99,10 @@ Result<void> MappedFile::copy_into_memory() {
   for (size_t at = 0; at < size_; at += piece) {
     const size_t n = std::min(piece, size_ - at);
     std::memcpy(static_cast<std::byte*>(memory) + at, from + at, n);
-    ::madvise(from + at, n, MADV_DONTNEED);  // so that the system may drop what was read
+#ifdef MADV_PAGEOUT
+    // Twice the file may not fit into memory, and huge pages for the copy need free ones.
+    ::madvise(from + at, n, MADV_PAGEOUT);
+#endif
   }
   ::mprotect(memory, size_, PROT_READ);
   ::munmap(from, size_);
