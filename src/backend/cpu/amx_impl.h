@@ -9,6 +9,9 @@
 constexpr int tile_tokens_amx = 16;
 // From four tiles of tokens on, packing 16-bit weights is paid back.
 constexpr int64_t min_wide_tokens = 64;
+
+int64_t token_tiles(int64_t tokens) { return (tokens + tile_tokens_amx - 1) / tile_tokens_amx; }
+
 // Tiles 0..3 are sums [tokens, 16 rows] int32; 4 and 5 the planes of activations [tokens, 64]; 6 and 7 are panels
 // [16 steps, 64].
 struct alignas(64) TileConfig {
@@ -133,7 +136,7 @@ void gemm_codes(const QuantizedRows& w, const SplitRows& x, const Upcoming& next
   const int64_t row_bytes = w.cols / 2, scale_bytes = groups * 2;
   float* scales = reinterpret_cast<float*>(scratch);
   float* biases = scales + 2 * groups * panel_rows;
-  Prefetcher prefetcher(next, (x.tokens + tile_tokens_amx - 1) / tile_tokens_amx * ((panels + 1) / 2) * groups);
+  Prefetcher prefetcher(next, token_tiles(x.tokens) * ((panels + 1) / 2) * groups);
   for (int64_t panel = 0; panel < panels; panel += 2) {
     const int count = panel + 1 < panels ? 2 : 1;
     const int64_t row = panel * panel_rows;
@@ -184,9 +187,8 @@ void pack_wide(const QuantizedRows& w, float* scales, float* biases, int8_t* pla
     const F32 bias = load(biases + group * panel_rows), top = bias + 15.0f * load(scales + group * panel_rows);
     largest = max(max(largest, max(bias, -bias)), max(top, -top));
   }
-  constexpr float limit = 127 * 256 + 127;
-  store(row_scales, largest / limit);
-  const F32 inverse = limit / largest;
+  store(row_scales, largest / split_limit);
+  const F32 inverse = split_limit / largest;
   for (int64_t group = 0; group < groups; ++group, planes += 2 * group_bytes) {
     const F32 scale = load(scales + group * panel_rows) * inverse;
     const F32 bias = load(biases + group * panel_rows) * inverse + 128.0f;
@@ -253,8 +255,6 @@ void multiply_wide_pair(const WidePanels& w, int64_t panel, const SplitRows& x, 
     }
   }
 }
-
-int64_t token_tiles(int64_t tokens) { return (tokens + tile_tokens_amx - 1) / tile_tokens_amx; }
 
 // In scratch: panels, scales of rows, then scales and biases of one panel's groups.
 void gemm_wide(const QuantizedRows& w, const SplitRows& x, const Upcoming& next, uint8_t* scratch, float* out,

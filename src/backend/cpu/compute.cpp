@@ -8,7 +8,7 @@ namespace {
 // Up to this many rows of activations, unpacking codes in registers beats writing an unpacked panel.
 constexpr int64_t max_gemv_rows = 4;
 
-constexpr int64_t panel_rows = 16;  // of SplitKernels::gemm
+constexpr int64_t panel_rows = 16, gemm_run = 32;  // of SplitKernels::gemm
 
 // An unpacked panel of about 256 KB stays in a second-level cache while all tokens stream past it.
 constexpr int64_t panel_floats = 64 * 1024;
@@ -81,10 +81,10 @@ void Compute::prepare(Activations& x, int64_t rows) {
     return;
   }
   grow(x.sums, x.tokens * x.cols / 64);
-  const int64_t run = few ? split_ ? split_->gemv_run : 0 : 32;
   parallel_for(x.tokens, 4 * x.tokens * x.cols, [&](int64_t t, int) {
     float* sums = &x.sums[t * x.cols / 64];
     if (x.form == Form::planar) return kernels_.prepare_q4(x.row(t), x.cols, &x.planar[t * x.cols], sums);
+    const int64_t run = few ? split_->gemv_run : gemm_run;
     split_->split(x.row(t), x.cols, run, &x.high[t * x.split_stride()], &x.low[t * x.split_stride()], &x.scales[t],
                   sums);
   });

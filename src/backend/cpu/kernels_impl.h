@@ -147,21 +147,16 @@ void dequantize_row(const AffineRow& row, float* out) {
 
 // ---- matrix products ----------------------------------------------------------------------------------------------
 
-inline F32 load_floats(const float* p) { return load(p); }
-inline F32 load_floats(const uint16_t* p) { return widen_bf16(load_as<U16>(p)); }
-inline float to_float(float x) { return x; }
-inline float to_float(uint16_t bf16) { return bit_cast<float>(uint32_t{bf16} << 16); }
-
-// R rows x T tokens held in registers while the columns stream by. W: float, or uint16_t for bf16.
-template <int R, int T, class W>
-void register_tile(const W* w, int64_t cols, const float* const* x, float* const* out, int64_t row) {
+// R rows x T tokens held in registers while the columns stream by.
+template <int R, int T>
+void register_tile(const float* w, int64_t cols, const float* const* x, float* const* out, int64_t row) {
   F32 acc[R][T] = {};
   w += row * cols;
   int64_t c = 0;
   for (; c + lanes <= cols; c += lanes) {
     F32 wv[R];
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) wv[r] = load_floats(w + r * cols + c);
+    for (int r = 0; r < R; ++r) wv[r] = load(w + r * cols + c);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const F32 xv = load(x[t] + c);
@@ -174,21 +169,22 @@ void register_tile(const W* w, int64_t cols, const float* const* x, float* const
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       float total = sum(acc[r][t]);
-      for (int64_t i = c; i < cols; ++i) total += to_float(w[r * cols + i]) * x[t][i];
+      for (int64_t i = c; i < cols; ++i) total += w[r * cols + i] * x[t][i];
       out[t][row + r] = total;
     }
   }
 }
 
-template <int T, class W>
-void matmul_rows(const W* w, int64_t rows, int64_t cols, const float* const* x, float* const* out) {
+template <int T>
+void matmul_rows(const float* w, int64_t rows, int64_t cols, const float* const* x, float* const* out) {
   int64_t row = 0;
   for (; row + tile_rows <= rows; row += tile_rows) register_tile<tile_rows, T>(w, cols, x, out, row);
   for (; row < rows; ++row) register_tile<1, T>(w, cols, x, out, row);
 }
 
-template <int T = tile_tokens, class W>
-void matmul_tokens(const W* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens, float* const* out) {
+template <int T = tile_tokens>
+void matmul_tokens(const float* w, int64_t rows, int64_t cols, const float* const* x, int64_t tokens,
+                   float* const* out) {
   if (tokens == T) return matmul_rows<T>(w, rows, cols, x, out);
   if constexpr (T > 1) matmul_tokens<T - 1>(w, rows, cols, x, tokens, out);
 }

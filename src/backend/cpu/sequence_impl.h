@@ -124,6 +124,12 @@ void delta_rule(const DeltaRule& rule, int first_column, int columns) {
 
 // ---- attention ----------------------------------------------------------------------------------------------------
 
+// Keys and values are float, or uint16_t for bf16.
+inline F32 load_floats(const float* p) { return load(p); }
+inline F32 load_floats(const uint16_t* p) { return widen_bf16(load_as<U16>(p)); }
+inline float to_float(float x) { return x; }
+inline float to_float(uint16_t bf16) { return bit_cast<float>(uint32_t{bf16} << 16); }
+
 // Takes `count` more scores into the running softmax; scores become exp(score - max).
 void soften(AttentionQuery& query, float* scores, int64_t count, int head_dim) {
   float top = query.max;

@@ -11,6 +11,8 @@ constexpr int vectors_tile = row_vectors > 2 ? row_vectors : 2;  // of rows in a
 
 // ---- activations --------------------------------------------------------------------------------------------------
 
+constexpr float split_limit = 127 * 256 + 127;  // the largest integer of two planes of signed bytes
+
 inline I32 round_to_int(F32 x) {  // |x| < 2^22
   return bit_cast<I32>(x + 12582912.0f) - 0x4b400000;
 }
@@ -32,9 +34,8 @@ void split(const float* x, int64_t cols, int64_t run, int8_t* high, int8_t* low,
   for (int64_t i = 0; i < cols; i += lanes) top = max(top, max(load(x + i), -load(x + i)));
   float largest = 0;
   for (int i = 0; i < lanes; ++i) largest = top[i] > largest ? top[i] : largest;
-  constexpr float limit = 127 * 256 + 127;
-  const float inverse = largest > 1e-30f ? limit / largest : 0.0f;
-  *scale = largest / limit;
+  const float inverse = largest > 1e-30f ? split_limit / largest : 0.0f;
+  *scale = largest / split_limit;
 
   for (int64_t block = 0; block < cols; block += 2 * run) {
     for (int64_t i = 0; i < run; i += lanes) {
