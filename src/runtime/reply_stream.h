@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/stop_strings.h"
+#include "text/stop_strings.h"
 #include "text/tokenizer.h"
 #include "text/utf8_stream.h"
 

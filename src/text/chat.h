@@ -1,6 +1,8 @@
 // Messages -> prompt text: the Qwen3.5 / Qwen3.6 chat template, written in C++.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,22 +12,52 @@
 
 namespace lily {
 
-enum class Role { system, user, assistant };
+using OrderedJson = nlohmann::ordered_json;  // keeps the order of keys, which the template shows to the model
+
+enum class Role { system, user, assistant, tool };
+
+struct ToolCall {
+  std::string id;         // the API's name for the call; the template does not show it
+  std::string name;       // of the function
+  OrderedJson arguments;  // an object; anything else is shown as no arguments
+};
 
 struct Message {
   Role role = Role::user;
   std::string content;
-  std::string reasoning;  // assistant only: what stood between <think> and </think>
+  std::string reasoning;             // assistant only: what stood between <think> and </think>
+  std::vector<ToolCall> tool_calls;  // assistant only
 };
 
+// Qwen3.5's template has no preserve_thinking and shows scalar arguments as Python does (True, None).
+enum class TemplateVersion { qwen3_5, qwen3_6 };
+
 struct ChatOptions {
+  TemplateVersion version = TemplateVersion::qwen3_6;
   bool enable_thinking = true;     // false: the generation prompt holds a closed, empty think block
   bool preserve_thinking = false;  // keep the reasoning of turns before the last user message (Qwen3.6)
   bool add_generation_prompt = true;
+  std::vector<OrderedJson> tools;  // as the template shows them: {"type": "function", "function": {...}}
 };
 
-// Template text in trusted pieces, message text in untrusted ones. Errors are those of the template:
-// a system message that is not the first, no user message.
+// A stretch of the prompt that begins with <|im_start|>, so that it can be encoded by itself: a system block, a message, a
+// run of tool results, or the generation prompt (no messages). Template text in trusted pieces, message text in untrusted
+// ones.
+struct Turn {
+  Role role;
+  size_t first, count;  // of the messages it shows; the tools' block without a system message shows none
+  std::vector<TextPiece> pieces;
+};
+
+// Errors are those of the template: a system message that is not the first, no user message.
+Result<std::vector<Turn>> render_turns(std::span<const Message> messages, const ChatOptions& options);
+
+// The same as one text.
 Result<std::vector<TextPiece>> render_chat(std::span<const Message> messages, const ChatOptions& options);
+
+// Any list of messages that OpenAI's or Anthropic's API accepts -> one that the template accepts, with nothing lost: system
+// messages are joined (by a blank line) into the first, later ones become user messages, neighbouring assistant
+// messages become one, empty ones at the end go, a list without a user message gets an empty one.
+std::vector<Message> normalize_messages(std::vector<Message> messages);
 
 }  // namespace lily

@@ -1,4 +1,4 @@
-#include "runtime/stop_strings.h"
+#include "text/stop_strings.h"
 
 #include <gtest/gtest.h>
 
