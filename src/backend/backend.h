@@ -1,6 +1,7 @@
 // The seam between the runtime and what computes. Above it nothing knows kernels or devices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,15 +26,27 @@ class State {
   int64_t max_tokens_ = 0;
 };
 
-// What cannot be rewound, saved at one position. KV rows up to that position stay in the State they came from.
+// A sequence as it was at one position. It shares the KV blocks that it was taken with, so that it costs little more than
+// the recurrent state; it outlives the State, and any State of the backend can go on from it.
 class Snapshot {
  public:
+  using Sink = std::function<void(std::span<const std::byte>)>;
+
   virtual ~Snapshot() = default;
   int64_t position() const { return position_; }
-  virtual size_t bytes() const = 0;
+
+  // Writes the recurrent state and the KV rows from `from` on (an earlier position of the same sequence), for
+  // Backend::read_snapshot.
+  virtual void write(int64_t from, const Sink& sink) const = 0;
 
  protected:
   int64_t position_ = 0;
+};
+
+// What sequences cost in memory, in bytes.
+struct StateCost {
+  size_t fixed;      // of a state or snapshot: the recurrent part
+  size_t per_token;  // of KV
 };
 
 // Called with the input of every layer, and after the last layer with the final norm's output
@@ -73,13 +86,19 @@ class Backend {
   virtual Result<void> prefill(State& state, std::span<const int32_t> tokens, WantLogits want,
                                std::span<float> logits) = 0;
 
-  // One step of every item; the states are distinct.
+  // One step of every item; the states are distinct. An error leaves all of them as they were.
   virtual Result<void> decode(std::span<DecodeItem> batch) = 0;
 
   virtual std::unique_ptr<Snapshot> snapshot(const State& state) = 0;
-  // Back to the snapshot's position. The state must be the one it was taken from, not rewound below it since.
   virtual void restore(State& state, const Snapshot& snapshot) = 0;
   virtual void reset(State& state) = 0;  // position 0
+
+  // What Snapshot::write wrote, at `position`, from `base`'s position on (null: 0). An error if the sizes do not fit.
+  virtual Result<std::unique_ptr<Snapshot>> read_snapshot(const Snapshot* base, int64_t position,
+                                                          std::span<const std::byte> data) = 0;
+
+  virtual StateCost state_cost() const = 0;
+  virtual size_t state_bytes() const = 0;  // of all states and snapshots that live, shared blocks counted once
 };
 
 }  // namespace lily

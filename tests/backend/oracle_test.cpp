@@ -130,7 +130,6 @@ TEST_P(OracleTest, RestoredEqualsKept) {
   prefill_in_chunks(*backend_, *sequence, ids.first(cut), cut);
   const auto snapshot = backend_->snapshot(*sequence);
   EXPECT_EQ(snapshot->position(), static_cast<int64_t>(cut));
-  EXPECT_GT(snapshot->bytes(), 0u);
   const std::vector<int32_t> other(ids.rbegin(), ids.rbegin() + 30);
   prefill_in_chunks(*backend_, *sequence, other, 30);
   backend_->restore(*sequence, *snapshot);
@@ -216,7 +215,7 @@ TEST_P(OracleStateTest, StatesEqualTransformers) {
     expect_close(reference.layers[i].values, values, layer + "values (reference)");
     std::vector<float> cpu_keys, cpu_values;
     for (int64_t t = 0; t < tokens; ++t) {
-      cpu::KvBlock& block = state.layers[i].kv[t / cpu::KvBlock::tokens];
+      const cpu::KvBlock& block = *state.layers[i].kv[t / cpu::KvBlock::tokens];
       for (int h = 0; h < config.num_kv_heads; ++h) {
         const int64_t slot = t % cpu::KvBlock::tokens;
         for (int64_t d = 0; d < config.head_dim; ++d) {

@@ -1,48 +1,65 @@
-// A Backend without a model: its logits come from a script or from a hash of everything the state holds. It keeps the
-// seam's rules (a recurrent part that cannot be rewound, KV rows that can) and records every breach of them.
+// A Backend without a model: its logits come from a script or from a hash of everything the state holds. It records
+// every breach of the seam's rules.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/memory_meter.h"
 
 namespace lily::test {
 
 struct FakeState : State {
-  explicit FakeState(int64_t capacity) { max_tokens_ = capacity; }
+  FakeState(int64_t capacity, std::shared_ptr<MemoryMeter> to) : meter(std::move(to)) {
+    max_tokens_ = capacity;
+    count();
+  }
 
   void push(int32_t token) {
-    rows.resize(static_cast<size_t>(position_));
     rows.push_back(token);
     recurrent = (recurrent ^ static_cast<uint64_t>(token + 1)) * 0x9e3779b97f4a7c15u;
     recurrent ^= recurrent >> 29;
     ++position_;
+    count();
   }
-  void rewind(int64_t position, uint64_t value) {
-    position_ = position;
+  void become(std::vector<int32_t> tokens, uint64_t value) {
+    rows = std::move(tokens);
+    position_ = static_cast<int64_t>(rows.size());
     recurrent = value;
+    count();
   }
 
-  std::vector<int32_t> rows;  // KV: rows beyond the position stay until they are overwritten
+  static constexpr size_t fixed_bytes = 1000, token_bytes = 10;
+  void count() { share.emplace(meter, fixed_bytes + token_bytes * rows.size()); }
+
+  std::vector<int32_t> rows;  // KV
   uint64_t recurrent = 0;
+  std::shared_ptr<MemoryMeter> meter;
+  std::optional<MeteredBytes> share;
 };
 
+// Shares nothing with the state, but costs only its recurrent part.
 struct FakeSnapshot : Snapshot {
-  explicit FakeSnapshot(const FakeState& from) : state(&from), recurrent(from.recurrent) {
-    position_ = from.position();
-    rows.assign(from.rows.begin(), from.rows.begin() + position_);
+  FakeSnapshot(std::vector<int32_t> tokens, uint64_t value, const std::shared_ptr<MemoryMeter>& meter)
+      : rows(std::move(tokens)), recurrent(value), share(meter, FakeState::fixed_bytes) {
+    position_ = static_cast<int64_t>(rows.size());
   }
-  size_t bytes() const override { return sizeof(recurrent); }
+  void write(int64_t from, const Sink& sink) const override {
+    sink(std::as_bytes(std::span(&recurrent, 1)));
+    sink(std::as_bytes(std::span(rows).subspan(static_cast<size_t>(from))));
+  }
 
-  const FakeState* state;
+  std::vector<int32_t> rows;
   uint64_t recurrent;
-  std::vector<int32_t> rows;  // only to see that the state's own were left alone
+  MeteredBytes share;
 };
 
 class FakeBackend : public Backend {
@@ -61,7 +78,7 @@ class FakeBackend : public Backend {
   std::string describe() const override { return "fake"; }
 
   Result<std::unique_ptr<State>> make_state(int64_t max_tokens) override {
-    return std::unique_ptr<State>(std::make_unique<FakeState>(max_tokens));
+    return std::unique_ptr<State>(std::make_unique<FakeState>(max_tokens, meter_));
   }
 
   Result<void> prefill(State& state, std::span<const int32_t> tokens, WantLogits want,
@@ -88,6 +105,7 @@ class FakeBackend : public Backend {
   }
 
   Result<void> decode(std::span<DecodeItem> batch) override {
+    batches.push_back(batch.size());
     for (DecodeItem& item : batch) {
       auto& fake = static_cast<FakeState&>(*item.state);
       if (fake.position() >= fake.max_tokens()) return Error{.where = "fake", .what = "state is full"};
@@ -101,26 +119,43 @@ class FakeBackend : public Backend {
 
   std::unique_ptr<Snapshot> snapshot(const State& state) override {
     ++snapshots;
-    return std::make_unique<FakeSnapshot>(static_cast<const FakeState&>(state));
+    const auto& fake = static_cast<const FakeState&>(state);
+    return std::make_unique<FakeSnapshot>(fake.rows, fake.recurrent, meter_);
   }
 
   void restore(State& state, const Snapshot& snapshot) override {
     ++restores;
-    auto& fake = static_cast<FakeState&>(state);
     const auto& saved = static_cast<const FakeSnapshot&>(snapshot);
-    if (saved.state != &fake) breaches.push_back("restored into another state");
-    if (fake.rows.size() < saved.rows.size() || !std::equal(saved.rows.begin(), saved.rows.end(), fake.rows.begin())) {
-      breaches.push_back("restored although the rows were overwritten");
-    }
-    fake.rewind(saved.position(), saved.recurrent);
+    if (saved.position() > state.max_tokens()) breaches.push_back("restored beyond the state's capacity");
+    static_cast<FakeState&>(state).become(saved.rows, saved.recurrent);
   }
 
   void reset(State& state) override {
     ++resets;
-    static_cast<FakeState&>(state).rewind(0, 0);
+    static_cast<FakeState&>(state).become({}, 0);
   }
 
+  Result<std::unique_ptr<Snapshot>> read_snapshot(const Snapshot* base, int64_t position,
+                                                  std::span<const std::byte> data) override {
+    std::vector<int32_t> rows;
+    if (base) rows = static_cast<const FakeSnapshot*>(base)->rows;
+    const size_t old = rows.size();
+    uint64_t recurrent = 0;
+    if (position < static_cast<int64_t>(old) ||
+        data.size() != sizeof(recurrent) + (static_cast<size_t>(position) - old) * sizeof(int32_t)) {
+      return Error{.where = "fake", .what = "wrong size"};
+    }
+    rows.resize(static_cast<size_t>(position));
+    std::memcpy(&recurrent, data.data(), sizeof(recurrent));
+    if (rows.size() > old) std::memcpy(&rows[old], data.data() + sizeof(recurrent), (rows.size() - old) * 4);
+    return std::unique_ptr<Snapshot>(std::make_unique<FakeSnapshot>(std::move(rows), recurrent, meter_));
+  }
+
+  StateCost state_cost() const override { return {FakeState::fixed_bytes, FakeState::token_bytes}; }
+  size_t state_bytes() const override { return *meter_; }
+
   std::vector<int64_t> chunks;  // lengths of the prefill calls
+  std::vector<size_t> batches;  // items of the decode calls
   int decoded = 0, snapshots = 0, restores = 0, resets = 0;
   std::vector<std::string> breaches;
   bool fail_next_prefill = false;
@@ -130,13 +165,11 @@ class FakeBackend : public Backend {
   void write_logits(const FakeState& state, std::span<float> logits) const {
     if (script_) {
       std::fill(logits.begin(), logits.end(), 0.0f);
-      logits[static_cast<size_t>(script_({state.rows.begin(), state.rows.begin() + state.position()}))] = 20;
+      logits[static_cast<size_t>(script_(state.rows))] = 20;
       return;
     }
     uint64_t hash = state.recurrent;
-    for (int64_t i = 0; i < state.position(); ++i) {
-      hash = (hash ^ static_cast<uint64_t>(state.rows[static_cast<size_t>(i)])) * 0x100000001b3u;
-    }
+    for (const int32_t row : state.rows) hash = (hash ^ static_cast<uint64_t>(row)) * 0x100000001b3u;
     for (float& logit : logits) {
       hash = hash * 6364136223846793005u + 1442695040888963407u;
       logit = static_cast<float>(hash >> 40) * 0x1p-22f;
@@ -145,6 +178,7 @@ class FakeBackend : public Backend {
 
   ModelConfig config_;
   Script script_;
+  std::shared_ptr<MemoryMeter> meter_ = std::make_shared<MemoryMeter>(0);
 };
 
 }  // namespace lily::test

@@ -39,22 +39,25 @@ void merge_segments(const Kernels& kernels, const AttentionQuery* first, int64_t
 
 }  // namespace
 
-void RopeTable::fill(const ModelConfig& config, int64_t first_position, int64_t tokens) {
+void RopeTable::fill(const ModelConfig& config, Runs runs) {
   const int half = config.rotary_dim / 2;
+  const int64_t tokens = runs.back().first + runs.back().tokens;
   cos.resize(tokens * half);
   sin.resize(tokens * half);
   for (int i = 0; i < half; ++i) {
     const double frequency = std::pow(config.rope_theta, -2.0 * i / config.rotary_dim);
-    for (int64_t t = 0; t < tokens; ++t) {
-      const double angle = static_cast<double>(first_position + t) * frequency;
-      cos[t * half + i] = static_cast<float>(std::cos(angle));
-      sin[t * half + i] = static_cast<float>(std::sin(angle));
+    for (const Run& run : runs) {
+      for (int64_t t = 0; t < run.tokens; ++t) {
+        const double angle = static_cast<double>(run.state->position() + t) * frequency;
+        cos[(run.first + t) * half + i] = static_cast<float>(std::cos(angle));
+        sin[(run.first + t) * half + i] = static_cast<float>(std::sin(angle));
+      }
     }
   }
 }
 
 void FullAttention::run(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w,
-                        const Activations& in, const RopeTable& rope, int64_t position, LayerState& state, float* x) {
+                        const Activations& in, const RopeTable& rope, Runs runs, int layer, float* x) {
   const int64_t tokens = in.tokens, q_size = config.query_size(), kv_size = config.kv_size();
   grow(query_gate_, tokens * 2 * q_size);
   grow(keys_, tokens * kv_size);
@@ -64,26 +67,26 @@ void FullAttention::run(Compute& compute, const ModelConfig& config, const FullA
       {&w.q, query_gate_.data(), 2 * q_size}, {&w.k, keys_.data(), kv_size}, {&w.v, values_.data(), kv_size}};
   compute.multiply(inputs, in);
 
-  while (static_cast<int64_t>(state.kv.size()) * KvBlock::tokens < position + tokens) {
-    state.kv.emplace_back(config, kv_dtype_);
+  out_.resize(tokens, config.query_size());
+  for (const Run& run : runs) {
+    write_keys_and_queries(compute, config, w, rope, run, layer);
+    attend(compute, config, run, layer);
   }
-  write_keys_and_queries(compute, config, w, rope, position, tokens, state);
-  attend(compute, config, position, tokens, state);
-
   compute.prepare(out_, tokens);
   const Product output[] = {{&w.o, x, config.hidden_size, true}};
   compute.multiply(output, out_);
 }
 
 void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w,
-                                           const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state) {
+                                           const RopeTable& rope, const Run& run, int layer) {
   const Kernels& kernels = compute.kernels();
   const int dim = config.head_dim, half = config.rotary_dim / 2;
   const float scale = 1.0f / std::sqrt(static_cast<float>(dim));
-  compute.parallel_for(tokens, 8 * tokens * config.query_size(), [&](int64_t t, int) {
+  compute.parallel_for(run.tokens, 8 * run.tokens * config.query_size(), [&](int64_t row, int) {
+    const int64_t t = run.first + row, position = run.state->position() + row;
     const float *cos = &rope.cos[t * half], *sin = &rope.sin[t * half];
-    KvBlock& block = state.kv[(position + t) / KvBlock::tokens];
-    const int64_t slot = (position + t) % KvBlock::tokens;
+    KvBlock& block = *run.state->layers[layer].kv[position / KvBlock::tokens];
+    const int64_t slot = position % KvBlock::tokens;
     for (int h = 0; h < config.num_kv_heads; ++h) {
       float* key = &keys_[(t * config.num_kv_heads + h) * dim];
       kernels.rms_norm(key, w.k_norm.data(), config.rms_norm_eps, dim, key);
@@ -100,9 +103,10 @@ void FullAttention::write_keys_and_queries(Compute& compute, const ModelConfig& 
   });
 }
 
-void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens,
-                           LayerState& state) {
+void FullAttention::attend(Compute& compute, const ModelConfig& config, const Run& run, int layer) {
   const Kernels& kernels = compute.kernels();
+  const KvBlocks& kv = run.state->layers[layer].kv;
+  const int64_t position = run.state->position(), tokens = run.tokens;
   const int dim = config.head_dim, heads = config.num_heads, per_kv = heads / config.num_kv_heads;
   const int64_t blocks = ceil_div(position + tokens, KvBlock::tokens);
   const int64_t tiles = ceil_div(tokens, tile_tokens) * config.num_kv_heads;
@@ -123,7 +127,7 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
       const int count = std::min(group, per_kv - g);
       for (int64_t i = 0; i < n * count; ++i) {
         const int64_t index = (first + i / count) * heads + kv_head * per_kv + g + i % count;
-        queries[i] = {&queries_[index * dim], &sums_[(segment * tokens * heads + index) * dim],
+        queries[i] = {&queries_[(run.first * heads + index) * dim], &sums_[(segment * tokens * heads + index) * dim],
                       -std::numeric_limits<float>::infinity(), 0, 0};
       }
       const int64_t end = std::min((segment + 1) * segment_blocks, ceil_div(position + first + n, KvBlock::tokens));
@@ -132,8 +136,7 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
         for (int64_t i = 0; i < n * count; ++i)
           queries[i].visible = position + first + i / count + 1 - b * KvBlock::tokens;
         float* scores = compute.scratch(worker, Compute::Slot::scores, n * count * attention_part);
-        kernels.attend(state.kv[b].keys(kv_head), state.kv[b].values(kv_head), kv_dtype_, keys, dim, queries, n * count,
-                       scores);
+        kernels.attend(kv[b]->keys(kv_head), kv[b]->values(kv_head), kv_dtype_, keys, dim, queries, n * count, scores);
       }
       for (int64_t i = 0; i < n * count; ++i) {
         softmax_[(segment * tokens + first + i / count) * heads + kv_head * per_kv + g + i % count] = queries[i];
@@ -141,12 +144,11 @@ void FullAttention::attend(Compute& compute, const ModelConfig& config, int64_t 
     }
   });
 
-  out_.resize(tokens, config.query_size());
   compute.parallel_for(tokens, 8 * tokens * config.query_size(), [&](int64_t t, int) {
     for (int h = 0; h < heads; ++h) {
-      const int64_t i = t * heads + h;
-      merge_segments(kernels, &softmax_[i], segments, tokens * heads, dim, out_.row(t) + h * dim);
-      kernels.sigmoid_multiply(&query_gate_[(i * 2 + 1) * dim], dim, out_.row(t) + h * dim);
+      float* out = out_.row(run.first + t) + h * dim;
+      merge_segments(kernels, &softmax_[t * heads + h], segments, tokens * heads, dim, out);
+      kernels.sigmoid_multiply(&query_gate_[(((run.first + t) * heads + h) * 2 + 1) * dim], dim, out);
     }
   });
 }

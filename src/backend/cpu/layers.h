@@ -1,6 +1,7 @@
 // The three blocks of a layer over a chunk of tokens. Each adds its result to the residual stream x [tokens, hidden].
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "backend/cpu/compute.h"
@@ -9,11 +10,18 @@
 
 namespace lily::cpu {
 
+// Rows [first, first + tokens) of a chunk continue one sequence. A chunk is a single run, or several of one token each.
+struct Run {
+  CpuState* state;
+  int64_t first, tokens;
+};
+using Runs = std::span<const Run>;
+
 // cos and sin of the angles of a chunk's positions: [tokens, rotary_dim / 2] each.
 struct RopeTable {
   std::vector<float> cos, sin;
 
-  void fill(const ModelConfig& config, int64_t first_position, int64_t tokens);
+  void fill(const ModelConfig& config, Runs runs);
 };
 
 // Grouped-query attention with per-head norms, RoPE and an output gate.
@@ -22,19 +30,19 @@ class FullAttention {
   explicit FullAttention(DType kv_dtype) : kv_dtype_(kv_dtype) {}
 
   void run(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w, const Activations& in,
-           const RopeTable& rope, int64_t position, LayerState& state, float* x);
+           const RopeTable& rope, Runs runs, int layer, float* x);
 
  private:
   void write_keys_and_queries(Compute& compute, const ModelConfig& config, const FullAttentionWeights& w,
-                              const RopeTable& rope, int64_t position, int64_t tokens, LayerState& state);
-  void attend(Compute& compute, const ModelConfig& config, int64_t position, int64_t tokens, LayerState& state);
+                              const RopeTable& rope, const Run& run, int layer);
+  void attend(Compute& compute, const ModelConfig& config, const Run& run, int layer);
 
   DType kv_dtype_;
   AlignedVector<float> query_gate_;      // [tokens, heads, query | gate, head_dim]
   AlignedVector<float> keys_, values_;   // [tokens, kv_heads, head_dim]
   AlignedVector<float> queries_;         // [tokens, heads, head_dim], turned and scaled
-  AlignedVector<float> sums_;            // [segments, tokens, heads, head_dim]
-  std::vector<AttentionQuery> softmax_;  // [segments, tokens, heads]
+  AlignedVector<float> sums_;            // [segments, tokens of a run, heads, head_dim]
+  std::vector<AttentionQuery> softmax_;  // [segments, tokens of a run, heads]
   Activations out_;                      // [tokens, heads * head_dim]
 };
 
@@ -42,14 +50,14 @@ class FullAttention {
 class LinearAttention {
  public:
   void run(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w, const Activations& in,
-           LayerState& state, float* x);
+           Runs runs, int layer, float* x);
 
  private:
-  void convolve_and_normalize(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
-                              int64_t tokens, LayerState& state);
+  void convolve_and_normalize(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w, Runs runs,
+                              int layer);
   void gates(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w, int64_t tokens);
 
-  AlignedVector<float> conv_in_;     // [conv_kernel - 1 + tokens, conv_channels]
+  AlignedVector<float> conv_in_;     // by run: [conv_kernel - 1 + tokens, conv_channels]
   AlignedVector<float> qkv_;         // [tokens, conv_channels], after convolution, q and k normalised
   AlignedVector<float> z_;           // [tokens, value heads, value_dim]
   std::vector<float> decay_, beta_;  // [tokens, value heads]; first a and b

@@ -15,47 +15,50 @@ float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 }  // namespace
 
 void LinearAttention::run(Compute& compute, const ModelConfig& config, const LinearAttentionWeights& w,
-                          const Activations& in, LayerState& state, float* x) {
+                          const Activations& in, Runs runs, int layer, float* x) {
   const Kernels& kernels = compute.kernels();
   const int64_t tokens = in.tokens, channels = config.conv_channels(), value_size = config.linear_value_size();
   const int heads = config.linear_value_heads, dk = config.linear_key_dim, dv = config.linear_value_dim;
-  const int64_t history = (config.conv_kernel - 1) * channels;
-  grow(conv_in_, history + tokens * channels);
+  const int64_t history = config.conv_kernel - 1, conv_rows = runs.size() > 1 ? history + 1 : 1;
+  grow(conv_in_, (static_cast<int64_t>(runs.size()) * history + tokens) * channels);
   grow(qkv_, tokens * channels);
   grow(z_, tokens * value_size);
   grow(decay_, tokens * heads);
   grow(beta_, tokens * heads);
   grow(read_, tokens * value_size);
 
-  const Product inputs[] = {{&w.qkv, conv_in_.data() + history, channels},
+  const Product inputs[] = {{&w.qkv, conv_in_.data() + history * channels, conv_rows * channels},
                             {&w.z, z_.data(), value_size},
                             {&w.a, decay_.data(), heads},
                             {&w.b, beta_.data(), heads}};
   compute.multiply(inputs, in);
-  convolve_and_normalize(compute, config, w, tokens, state);
+  convolve_and_normalize(compute, config, w, runs, layer);
   gates(compute, config, w, tokens);
 
   const int heads_per_key = heads / config.linear_key_heads;
-  const int columns = static_cast<int>(columns_per_item(tokens)), items_per_head = (dv + columns - 1) / columns;
-  compute.parallel_for(int64_t{heads} * items_per_head, 3 * tokens * value_size * dk, [&](int64_t item, int) {
-    const int64_t head = item / items_per_head;
-    const int column = static_cast<int>(item % items_per_head) * columns;
-    const float* q = qkv_.data() + head / heads_per_key * dk;
-    kernels.delta_rule({.state = &state.recurrent[head * dk * dv],
-                        .q = q,
-                        .k = q + config.linear_key_size(),
-                        .v = qkv_.data() + 2 * config.linear_key_size() + head * dv,
-                        .decay = decay_.data() + head,
-                        .beta = beta_.data() + head,
-                        .out = read_.data() + head * dv,
-                        .stride = channels,
-                        .gate_stride = heads,
-                        .out_stride = value_size,
-                        .tokens = tokens,
-                        .key_dim = dk,
-                        .value_dim = dv},
-                       column, std::min(columns, dv - column));
-  });
+  const int columns = static_cast<int>(columns_per_item(runs[0].tokens)), items_per_head = (dv + columns - 1) / columns;
+  const int64_t items_per_run = int64_t{heads} * items_per_head;
+  compute.parallel_for(
+      static_cast<int64_t>(runs.size()) * items_per_run, 3 * tokens * value_size * dk, [&](int64_t item, int) {
+        const Run& run = runs[item / items_per_run];
+        const int64_t head = item % items_per_run / items_per_head;
+        const int column = static_cast<int>(item % items_per_head) * columns;
+        const float* q = &qkv_[run.first * channels + head / heads_per_key * dk];
+        kernels.delta_rule({.state = &run.state->layers[layer].recurrent[head * dk * dv],
+                            .q = q,
+                            .k = q + config.linear_key_size(),
+                            .v = &qkv_[run.first * channels + 2 * config.linear_key_size() + head * dv],
+                            .decay = &decay_[run.first * heads + head],
+                            .beta = &beta_[run.first * heads + head],
+                            .out = &read_[run.first * value_size + head * dv],
+                            .stride = channels,
+                            .gate_stride = heads,
+                            .out_stride = value_size,
+                            .tokens = run.tokens,
+                            .key_dim = dk,
+                            .value_dim = dv},
+                           column, std::min(columns, dv - column));
+      });
 
   out_.resize(tokens, value_size);
   compute.parallel_for(tokens, 8 * tokens * value_size, [&](int64_t t, int) {
@@ -71,31 +74,30 @@ void LinearAttention::run(Compute& compute, const ModelConfig& config, const Lin
   compute.multiply(output, out_);
 }
 
-// An item owns some channels over all tokens: it takes their history in, and leaves what the next chunk needs.
+// An item owns some channels over all tokens of a run: it takes their history in, and leaves what the next chunk needs.
 void LinearAttention::convolve_and_normalize(Compute& compute, const ModelConfig& config,
-                                             const LinearAttentionWeights& w, int64_t tokens, LayerState& state) {
+                                             const LinearAttentionWeights& w, Runs runs, int layer) {
   const Kernels& kernels = compute.kernels();
   const int64_t channels = config.conv_channels(), dk = config.linear_key_dim, key_size = config.linear_key_size();
   const int64_t history = config.conv_kernel - 1, width = 4 * dk, items = (channels + width - 1) / width;
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dk));
-  compute.parallel_for(items, 64 * tokens * channels, [&](int64_t item, int) {
-    const int64_t first = item * width, n = std::min(width, channels - first);
-    for (int64_t j = 0; j < history; ++j) {
-      std::copy_n(&state.conv[j * channels + first], n, &conv_in_[j * channels + first]);
-    }
-    for (int64_t t = 0; t < tokens; ++t) {
-      float* out = &qkv_[t * channels + first];
-      kernels.convolve({w.conv.data() + first, channels, &conv_in_[t * channels + first], channels}, config.conv_kernel,
-                       n, out);
+  const int64_t run_count = static_cast<int64_t>(runs.size()), tokens = runs.back().first + runs.back().tokens;
+  compute.parallel_for(run_count * items, 64 * tokens * channels, [&](int64_t item, int) {
+    const Run& run = runs[item / items];
+    const int64_t first = item % items * width, n = std::min(width, channels - first);
+    float* past = run.state->layers[layer].conv.data() + first;
+    float* in = conv_in_.data() + (run.first + item / items * history) * channels + first;
+    for (int64_t j = 0; j < history; ++j) std::copy_n(past + j * channels, n, in + j * channels);
+    for (int64_t t = 0; t < run.tokens; ++t) {
+      float* out = &qkv_[(run.first + t) * channels + first];
+      kernels.convolve({w.conv.data() + first, channels, in + t * channels, channels}, config.conv_kernel, n, out);
       for (int64_t c = first; c < std::min(first + n, 2 * key_size); c += dk, out += dk) {  // queries, then keys
         const float scale = c < key_size ? query_scale : 1.0f;
         const float inverse = scale / std::sqrt(kernels.dot(out, out, dk) + 1e-6f);
         for (int64_t i = 0; i < dk; ++i) out[i] *= inverse;
       }
     }
-    for (int64_t j = 0; j < history; ++j) {
-      std::copy_n(&conv_in_[(tokens + j) * channels + first], n, &state.conv[j * channels + first]);
-    }
+    for (int64_t j = 0; j < history; ++j) std::copy_n(in + (run.tokens + j) * channels, n, past + j * channels);
   });
 }
 
