@@ -1,4 +1,5 @@
-// One conversation's state and the ids it holds. Callers always give the whole prefix; the session finds what can stay.
+// One sequence: a state and the ids it holds. Callers always give the whole prefix; the session finds what can be reused, in
+// its own state or in the cache, and leaves snapshots there for others.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "base/result.h"
+#include "runtime/prefix_cache.h"
 
 namespace lily {
 
@@ -28,14 +30,26 @@ struct SyncReport {
 
 class Session {
  public:
-  // Holds up to `max_tokens`, at most (and by default) the model's context. The backend must outlive the session.
-  static Result<Session> create(Backend& backend, int64_t max_tokens = 0);
+  // Holds up to `max_tokens`, at most (and by default) the model's context. The backend must outlive the session. Without a
+  // cache it gets one of its own.
+  static Result<Session> create(Backend& backend, int64_t max_tokens = 0, std::shared_ptr<PrefixCache> cache = nullptr);
 
-  // Makes the state hold exactly `tokens` (at least one), and logits() those after the last one.
+  // Makes the state hold exactly `tokens` (at least one), and logits() those after the last one: begin, then prefill_chunk
+  // until nothing is missing.
   Result<SyncReport> sync(std::span<const int32_t> tokens, const SyncOptions& options = {});
+
+  // Sets the goal and goes back to the longest prefix of it that can be had: how many tokens that is.
+  Result<int64_t> begin(std::span<const int32_t> tokens, std::vector<int64_t> boundaries);
+  int64_t missing() const { return static_cast<int64_t>(goal_.size()) - state_->position(); }
+  Result<void> prefill_chunk(int64_t tokens);  // at most so many of those missing
 
   // One decode step.
   Result<void> append(int32_t token);
+  // The same for several sessions at once, of the same backend: tokens[i] for sessions[i].
+  static Result<void> append_each(std::span<Session* const> sessions, std::span<const int32_t> tokens);
+
+  // Leaves a snapshot of what the state holds in the cache; `keep`: in its store as well.
+  void remember(bool keep);
 
   std::span<const float> logits() const { return logits_; }  // [vocab], of the last token
   std::span<const int32_t> tokens() const { return tokens_; }
@@ -43,18 +57,21 @@ class Session {
   bool full() const { return state_->position() >= capacity(); }
 
  private:
-  Session(Backend& backend, std::unique_ptr<State> state);
+  Session(Backend& backend, std::shared_ptr<PrefixCache> cache, std::unique_ptr<State> state);
 
-  int64_t rewind(std::span<const int32_t> tokens);
-  Result<void> prefill(std::span<const int32_t> chunk, bool last);
-  void take_snapshot();
+  void rewind(std::span<const int32_t> tokens);
+  int64_t chunk_end(int64_t tokens) const;
+  bool is_boundary(int64_t position) const;
 
   Backend* backend_;
+  std::shared_ptr<PrefixCache> cache_;
   std::unique_ptr<State> state_;
-  std::vector<int32_t> tokens_;                       // what the state has seen
-  std::vector<std::unique_ptr<Snapshot>> snapshots_;  // by ascending position
-  std::vector<float> logits_;                         // [vocab]
-  bool logits_current_ = false;                       // they are those of the last token
+  std::vector<int32_t> tokens_;      // what the state has seen
+  std::vector<int32_t> goal_;        // what it shall hold; begins with tokens_ while something is missing
+  std::vector<int64_t> boundaries_;  // in the goal, ascending
+  int64_t last_snapshot_ = 0;        // position, of those on the way to the goal
+  std::vector<float> logits_;        // [vocab]
+  bool logits_current_ = false;      // they are those of the last token
 };
 
 }  // namespace lily

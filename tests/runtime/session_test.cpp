@@ -87,8 +87,7 @@ TEST(Session, AnEditGoesBackToTheNewestUsableSnapshot) {
   EXPECT_EQ(report.prefilled, 10);
   EXPECT_EQ(backend.restores, 1);
   expect_logits_of(session, backend, edited);
-  // The snapshot at 30 belonged to rows that are gone now.
-  sync(session, numbers(0, 40));
+  EXPECT_EQ(sync(session, numbers(0, 40)).reused, 30);  // the other branch is still there
   expect_logits_of(session, backend, numbers(0, 40));
   EXPECT_THAT(backend.breaches, IsEmpty());
 }
@@ -111,14 +110,45 @@ TEST(Session, AShorterPrefixLeavesOneTokenForTheLogits) {
   expect_logits_of(session, backend, numbers(0, 20));
 }
 
-TEST(Session, KeepsABoundedNumberOfSnapshots) {
+TEST(Session, SnapshotsStayWithinTheBudget) {
   FakeBackend backend(256);
-  Session session = Session::create(backend).value();
+  const size_t budget = 20 * test::FakeState::fixed_bytes;
+  Session session = Session::create(backend, 0, std::make_shared<PrefixCache>(backend, budget)).value();
   SyncOptions options;
   for (int64_t at = 5; at < 200; at += 5) options.boundaries.push_back(at);
   sync(session, numbers(0, 200), options);
+  EXPECT_LE(backend.state_bytes(), budget);
   EXPECT_EQ(sync(session, numbers(0, 198)).reused, 195);  // the newest are kept
-  EXPECT_EQ(sync(session, numbers(0, 100)).reused, 0);
+  EXPECT_EQ(sync(session, numbers(0, 50)).reused, 0);
+}
+
+// Two questions to one long text: nobody marked its end, but from the second on it is known where they part.
+TEST(Session, WhereTwoSequencesPartASnapshotIsTaken) {
+  FakeBackend backend(256);
+  const auto cache = std::make_shared<PrefixCache>(backend, size_t{1} << 20);
+  std::vector<int64_t> reused;
+  for (int32_t question = 0; question < 3; ++question) {
+    Session session = Session::create(backend, 0, cache).value();
+    const std::vector<int32_t> tokens = numbers(0, 100) + numbers(150 + question, 20);
+    reused.push_back(sync(session, tokens, {.boundaries = {115}}).reused);
+    expect_logits_of(session, backend, tokens);
+  }
+  EXPECT_THAT(reused, ElementsAre(0, 0, 100));
+}
+
+// A prefill of a long prompt that was cut off by a failure still left snapshots behind.
+TEST(Session, ALongPrefillLeavesSnapshotsOnItsWay) {
+  FakeBackend backend(8);
+  const auto cache = std::make_shared<PrefixCache>(backend, size_t{1} << 20);
+  std::vector<int32_t> tokens(10'000);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % 7);
+  Session session = Session::create(backend, 0, cache).value();
+  std::atomic<bool> cancel = false;
+  SyncOptions options{.cancel = &cancel};
+  options.progress = [&](int64_t done, int64_t) { backend.fail_next_prefill = done >= 9000; };
+  EXPECT_FALSE(session.sync(tokens, options).ok());
+  Session another = Session::create(backend, 0, cache).value();
+  EXPECT_EQ(sync(another, tokens).reused, 8192);
 }
 
 TEST(Session, CancelStopsWithinAChunkAndKeepsWhatIsDone) {
