@@ -65,14 +65,14 @@ Result<void> ChatSession::answer(const std::string& message) {
   LILY_CHECK(conversation_.ask(message, thinking_));
   interrupt_.take();  // one that came too late for the last reply
   GenerateOptions options;
-  options.sampling = sampling_;
-  options.sampling.seed += conversation_.turns();  // turns differ, a repeated chat does not
-  options.end_tokens = engine_.config().eos_token_ids;
+  options.reply.sampling = sampling_;
+  options.reply.sampling.seed += conversation_.turns();  // turns differ, a repeated chat does not
+  options.reply.end_tokens = engine_.config().eos_token_ids;
   options.sync.chunk = chunk_;
   options.sync.boundaries = conversation_.message_ends();
   options.sync.progress = prefill_bar();
   options.sync.cancel = interrupt_.flag();
-  options.on_text = [this](const TextEvent& event) { view_.show(event); };
+  options.on_event = [this](const ReplyEvent& event) { view_.show(event); };
   const Result<Reply> reply = generate(session_, &*engine_.tokenizer, conversation_.tokens(), options);
   options.sync.progress = {};  // takes the bar off the screen if reading was stopped
   view_.end_reply(reply.ok());

@@ -21,11 +21,12 @@ ViewStyle ViewStyle::of_terminal(bool interactive) {
   return {.decorated = interactive, .colour = thoughts && !plain, .thoughts = thoughts};
 }
 
-void ChatView::show(const TextEvent& event) {
-  if (event.channel == Channel::reasoning && !style_.thoughts) return;
-  if (event.channel != channel_) {
+void ChatView::show(const ReplyEvent& event) {
+  const Channel channel = event.kind == ReplyEvent::Kind::reasoning ? Channel::reasoning : Channel::content;
+  if (channel == Channel::reasoning && !style_.thoughts) return;
+  if (channel != channel_) {
     close();
-    channel_ = event.channel;
+    channel_ = channel;
   }
   std::string text = std::move(space_) + event.text;
   space_.clear();
@@ -33,7 +34,7 @@ void ChatView::show(const TextEvent& event) {
   const size_t end = text.find_last_not_of(white_space) + 1;
   space_ = text.substr(end);
   if (end == 0) return;
-  if (!open_) open(event.channel);
+  if (!open_) open(channel);
   std::fwrite(text.data(), 1, end, out());
   std::fflush(out());
 }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/reply_stream.h"
+#include "text/stream_splitter.h"
 
 namespace lily::cli {
 
@@ -24,7 +24,7 @@ class ChatView {
   explicit ChatView(const ViewStyle& style) : style_(style) {}
 
   // Streams a reply: white space around thought and answer is not shown, a blank line parts them.
-  void show(const TextEvent& event);
+  void show(const ReplyEvent& event);
   void end_reply(bool complete = true);  // not complete: an error ended it
 
   void note(const std::string& text);  // one dim line; nothing where there is no decoration

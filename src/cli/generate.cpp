@@ -59,8 +59,8 @@ Result<std::vector<std::vector<int32_t>>> read_prompts(const Settings& settings,
 }
 
 // Content on stdout as it comes; reasoning dim on a terminal's stderr, so that stdout holds the answer alone.
-void print_text(const TextEvent& event) {
-  if (event.channel == Channel::content) {
+void print_text(const ReplyEvent& event) {
+  if (event.kind == ReplyEvent::Kind::content) {
     std::fwrite(event.text.data(), 1, event.text.size(), stdout);
     std::fflush(stdout);
   } else if (::isatty(STDERR_FILENO) == 1) {
@@ -68,16 +68,12 @@ void print_text(const TextEvent& event) {
   }
 }
 
-struct Texts {
-  std::string reasoning, content;
-};
-
-void print_json(const std::vector<int32_t>& prompt, const Reply& reply, const Texts& texts, uint64_t seed) {
+void print_json(const std::vector<int32_t>& prompt, const Reply& reply, uint64_t seed) {
   const nlohmann::ordered_json line = {
       {"prompt_ids", prompt},
       {"ids", reply.tokens},
-      {"text", texts.content},
-      {"reasoning", texts.reasoning},
+      {"text", reply.message.content},
+      {"reasoning", reply.message.reasoning},
       {"finish", name_of(reply.finish)},
       {"seed", seed},
       {"reused_tokens", reply.reused_tokens},
@@ -93,26 +89,22 @@ void print_json(const std::vector<int32_t>& prompt, const Reply& reply, const Te
 
 GenerateOptions make_options(const Settings& settings, const Engine& engine, const SamplingParams& sampling) {
   GenerateOptions options;
-  options.sampling = sampling;
-  options.max_tokens = settings.max_tokens;
-  options.stops = settings.stops;
-  options.end_tokens = engine.config().eos_token_ids;
+  options.reply.sampling = sampling;
+  options.reply.max_tokens = settings.max_tokens;
+  options.reply.splitter.stops = settings.stops;
+  options.reply.end_tokens = engine.config().eos_token_ids;
   options.sync.chunk = settings.model.chunk;
   return options;
 }
 
 Result<Finish> run_prompt(const std::vector<int32_t>& prompt, Format format, Session& session, const Engine& engine,
                           GenerateOptions options) {
-  Texts texts;
   options.sync.progress = prefill_bar();
-  options.on_text = [&](const TextEvent& event) {
-    if (format == Format::text) print_text(event);
-    (event.channel == Channel::content ? texts.content : texts.reasoning) += event.text;
-  };
+  if (format == Format::text) options.on_event = print_text;
   LILY_TRY(const Reply reply, generate(session, engine.tokenizer ? &*engine.tokenizer : nullptr, prompt, options));
   if (format == Format::text) std::puts("");
   if (format == Format::ids) std::puts(fmt::format("{}", fmt::join(reply.tokens, " ")).c_str());
-  if (format == Format::json) print_json(prompt, reply, texts, options.sampling.seed);
+  if (format == Format::json) print_json(prompt, reply, options.reply.sampling.seed);
   std::fflush(stdout);
   return reply.finish;
 }

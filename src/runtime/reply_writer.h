@@ -27,7 +27,8 @@ struct ReplyOptions {
   std::optional<int64_t> thinking_budget;  // tokens of reasoning after which it is closed
   std::vector<int32_t> end_tokens;         // end the reply and are no part of it
   SplitterOptions splitter;
-  std::shared_ptr<const TokenConstraint> constraint;  // of the content; reasoning stays free
+  std::shared_ptr<const TokenConstraint> constraint;  // of the content; reasoning stays free, but must end
+  bool single_call = false;                           // the reply ends with its first tool call
   std::optional<int> top_logprobs;  // how many alternatives to report with each token; without: no logprobs
 };
 
@@ -63,5 +64,30 @@ struct Reply {
   }
   double decode_rate() const { return decode_seconds > 0 ? static_cast<double>(decoded_tokens) / decode_seconds : 0; }
 };
+
+// Logprobs are those of the raw distribution; every sampled token has them, reasoning included.
+class ReplyWriter {
+ public:
+  // Without a tokenizer there is no text, no stop string, no constraint and no padded vocabulary. `vocab`: logits of a row.
+  ReplyWriter(const Tokenizer* tokenizer, std::span<const int32_t> prompt, int32_t vocab, ReplyOptions options);
+  ~ReplyWriter();
+  ReplyWriter(ReplyWriter&&) noexcept;
+
+  // Samples the next token from logits [vocab], which stay as they are. An end token ends the reply and gives no token.
+  Result<ReplyStep> next(std::span<const float> logits);
+  // Set once the reply has ended by itself; nothing may be sampled then.
+  std::optional<Finish> finished() const;
+  // Ends the reply: the step holds the events that were held back.
+  ReplyStep end(Finish finish);
+
+  Reply& reply();  // tokens, message and counts so far; prompt counts and times are the caller's to fill in
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Every option in its range; the error names it.
+Result<void> check(const ReplyOptions& options);
 
 }  // namespace lily

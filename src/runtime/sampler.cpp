@@ -33,6 +33,17 @@ float largest_of(std::span<const float> values) {
   return *std::max_element(best, best + 8);
 }
 
+// A forbidden id has no probability. False: all are forbidden.
+bool forbid_others(std::span<float> logits, const TokenSet& allowed) {
+  bool some = false;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const bool good = allowed.has(static_cast<int32_t>(id));
+    some |= good;
+    if (!good) logits[id] = -std::numeric_limits<float>::infinity();
+  }
+  return some;
+}
+
 }  // namespace
 
 Result<void> check(const SamplingParams& p) {
@@ -58,11 +69,14 @@ double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 Sampler::Sampler(const SamplingParams& params, int32_t tokens)
     : params_(params), tokens_(static_cast<size_t>(tokens)), random_(params.seed) {}
 
-Result<int32_t> Sampler::sample(std::span<float> logits) {
+Result<int32_t> Sampler::sample(std::span<float> logits, const TokenSet* allowed) {
   logits = logits.first(std::min(logits.size(), tokens_));
   penalize(logits);
   if (logits.empty() || !all_finite(logits)) {
     return Error{.where = "sampler", .what = "logits are not finite", .exit_code = 1};
+  }
+  if (allowed && !forbid_others(logits, *allowed)) {
+    return Error{.where = "sampler", .what = "no token fits the constraint", .exit_code = 1};
   }
   const int32_t token = pick(logits);
   ++seen_[token];
@@ -83,8 +97,11 @@ int32_t Sampler::pick(std::span<const float> logits) {
     return static_cast<int32_t>(std::find(logits.begin(), logits.end(), largest_) - logits.begin());
   }
   sorted_ = 0;
-  candidates_.resize(logits.size());
-  for (size_t i = 0; i < logits.size(); ++i) candidates_[i] = {logits[i], static_cast<int32_t>(i)};
+  candidates_.clear();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] > -std::numeric_limits<float>::infinity())
+      candidates_.push_back({logits[i], static_cast<int32_t>(i)});
+  }
   keep_top_k();
   keep_top_p();
   keep_min_p();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/token_constraint.h"
 
 namespace lily {
 
@@ -44,8 +45,9 @@ class Sampler {
   // `tokens`: ids from there on are never sampled (the rows of a padded vocabulary).
   Sampler(const SamplingParams& params, int32_t tokens);
 
-  // `logits` [vocab] are used as scratch. The sampled token counts as seen from then on.
-  Result<int32_t> sample(std::span<float> logits);
+  // `logits` [vocab] are used as scratch. The sampled token counts as seen from then on. `allowed`: the only ids that may be
+  // sampled; null: all.
+  Result<int32_t> sample(std::span<float> logits, const TokenSet* allowed = nullptr);
 
  private:
   struct Candidate {

@@ -1,4 +1,8 @@
 // Several requests at once over one model: a thread that prefills in chunks and decodes in batches.
+//
+// A decode step takes all that decode. Where others wait for their prompt, chunks alternate with decoding for as long as the
+// chunk took, so nobody stalls for longer than a chunk and neither side starves. Where memory runs out, the youngest
+// sequence is put back and computed again later. A prompt whose beginning another one is just computing waits for it.
 #pragma once
 
 #include <chrono>
@@ -13,6 +17,7 @@
 #include "backend/backend.h"
 #include "base/result.h"
 #include "runtime/reply_writer.h"
+#include "runtime/snapshot_store.h"
 
 namespace lily {
 
@@ -20,7 +25,9 @@ struct JobRequest {
   std::vector<int32_t> prompt;
   std::vector<int64_t> boundaries;  // positions in the prompt worth a snapshot: ends of messages
   ReplyOptions reply;
-  std::function<void(const Reply&)> on_finished;  // called by the scheduler's thread before the event
+  // Called by the scheduler's thread when the reply has ended, before its event. What it gives are tokens that certainly
+  // follow the reply in the next turn; the scheduler computes them ahead.
+  std::function<std::vector<int32_t>(const Reply&)> on_finished;
 };
 
 struct Progress {
@@ -45,7 +52,7 @@ struct SchedulerOptions {
   int64_t context = 0;                   // tokens of one request; 0: the model's
   int64_t chunk = 1024;                  // tokens of one prefill call
   size_t cache_bytes = size_t{4} << 30;  // budget of all states and snapshots
-  std::string cache_directory;           // sessions that outlive the process; empty: none
+  StoreOptions store;                    // sessions that outlive the process; an empty directory: none
 };
 
 struct SchedulerStats {
@@ -56,6 +63,7 @@ struct SchedulerStats {
   int64_t decode_steps = 0;  // batches
   size_t cache_bytes = 0, cache_budget = 0;
   int64_t snapshots = 0;
+  size_t store_bytes = 0;
 };
 
 class Scheduler {

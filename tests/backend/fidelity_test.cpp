@@ -91,9 +91,9 @@ std::vector<std::vector<int32_t>> chats(Backend& exact, const Tokenizer& tokeniz
       std::vector<int32_t> ids = tokenizer.encode(render_chat(messages, {.enable_thinking = think}).value());
       Session session = Session::create(exact, 512).value();
       GenerateOptions options;
-      options.sampling.temperature = 0;
-      options.max_tokens = 60;
-      options.end_tokens = exact.config().eos_token_ids;
+      options.reply.sampling.temperature = 0;
+      options.reply.max_tokens = 60;
+      options.reply.end_tokens = exact.config().eos_token_ids;
       const Reply reply = generate(session, &tokenizer, ids, options).value();
       ids.insert(ids.end(), reply.tokens.begin(), reply.tokens.end());
       all.push_back(std::move(ids));

@@ -5,7 +5,7 @@
 namespace lily::cli {
 namespace {
 
-using Events = std::vector<TextEvent>;
+using Events = std::vector<ReplyEvent>;
 
 struct Outputs {
   std::string out, err;
@@ -20,7 +20,7 @@ Outputs show(const ViewStyle& style, const Events& events) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   ChatView view(style);
-  for (const TextEvent& event : events) view.show(event);
+  for (const ReplyEvent& event : events) view.show(event);
   view.end_reply();
   Outputs outputs;
   outputs.out = testing::internal::GetCapturedStdout();
@@ -28,9 +28,9 @@ Outputs show(const ViewStyle& style, const Events& events) {
   return outputs;
 }
 
-const Events thought_and_answer = {{Channel::reasoning, "hm"}, {Channel::reasoning, " so\n"},
-                                   {Channel::content, "\n"},   {Channel::content, "\nYes"},
-                                   {Channel::content, ".\n"},  {Channel::content, "\nNo. \n"}};
+const Events thought_and_answer = {{ReplyEvent::Kind::reasoning, "hm"}, {ReplyEvent::Kind::reasoning, " so\n"},
+                                   {ReplyEvent::Kind::content, "\n"},   {ReplyEvent::Kind::content, "\nYes"},
+                                   {ReplyEvent::Kind::content, ".\n"},  {ReplyEvent::Kind::content, "\nNo. \n"}};
 
 TEST(ChatView, DecoratedDimsTheThought) {
   EXPECT_EQ(show({.decorated = true, .colour = true}, thought_and_answer),
@@ -49,12 +49,13 @@ TEST(ChatView, PlainOutputHoldsTheAnswerAlone) {
 
 TEST(ChatView, EveryReplyIsALineOfPlainOutput) {
   EXPECT_EQ(show({.thoughts = false}, {}), (Outputs{"\n", ""}));
-  EXPECT_EQ(show({.thoughts = false}, {{Channel::reasoning, "cut"}}), (Outputs{"\n", ""}));
-  EXPECT_EQ(show({.thoughts = true}, {{Channel::reasoning, "cut"}}), (Outputs{"\n", "Thinking: cut\n\n"}));
+  EXPECT_EQ(show({.thoughts = false}, {{ReplyEvent::Kind::reasoning, "cut"}}), (Outputs{"\n", ""}));
+  EXPECT_EQ(show({.thoughts = true}, {{ReplyEvent::Kind::reasoning, "cut"}}), (Outputs{"\n", "Thinking: cut\n\n"}));
 }
 
 TEST(ChatView, AReplyOfWhiteSpaceShowsNothing) {
-  EXPECT_EQ(show({.decorated = true, .colour = true}, {{Channel::reasoning, "\n"}, {Channel::content, "\n\n"}}),
+  EXPECT_EQ(show({.decorated = true, .colour = true},
+                 {{ReplyEvent::Kind::reasoning, "\n"}, {ReplyEvent::Kind::content, "\n\n"}}),
             (Outputs{"", ""}));
 }
 

@@ -31,7 +31,7 @@ Reply run(Session& session, const GenerateOptions& options, const std::vector<in
   return reply ? std::move(*reply) : Reply{};
 }
 
-GenerateOptions greedy() { return {.sampling = {.temperature = 0}, .end_tokens = {99}}; }
+GenerateOptions greedy() { return {.reply = {.sampling = {.temperature = 0}, .end_tokens = {99}}}; }
 
 TEST(Generate, EndsAtAnEndTokenThatIsNoPartOfTheReply) {
   FakeBackend backend(100, 1000, says({1, 2, 3}));
@@ -51,7 +51,7 @@ TEST(Generate, EveryEndTokenCounts) {
   FakeBackend backend(100, 1000, says({1, 2, 98, 4}));
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.end_tokens = {98, 99};
+  options.reply.end_tokens = {98, 99};
   EXPECT_THAT(run(session, options).tokens, ElementsAre(1, 2));
 }
 
@@ -66,12 +66,12 @@ TEST(Generate, StopsAtTheWantedLength) {
   FakeBackend backend(100, 1000, says({1, 2, 3, 4}));
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.max_tokens = 3;
+  options.reply.max_tokens = 3;
   const Reply reply = run(session, options);
   EXPECT_THAT(reply.tokens, ElementsAre(1, 2, 3));
   EXPECT_EQ(reply.finish, Finish::length);
   EXPECT_EQ(backend.decoded, 2);  // the last token's logits are of no use
-  options.max_tokens = 0;
+  options.reply.max_tokens = 0;
   EXPECT_THAT(run(session, options).tokens, IsEmpty());
 }
 
@@ -95,10 +95,10 @@ TEST(Generate, BadParametersAreErrors) {
   FakeBackend backend(100);
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.sampling.top_p = 0;
+  options.reply.sampling.top_p = 0;
   EXPECT_FALSE(generate(session, nullptr, prompt, options).ok());
   options = greedy();
-  options.stops = {"a", ""};
+  options.reply.splitter.stops = {"a", ""};
   EXPECT_FALSE(generate(session, nullptr, prompt, options).ok());
 }
 
@@ -110,7 +110,7 @@ TEST(Generate, CancelDuringTheReplyKeepsWhatWasSaid) {
   GenerateOptions options = greedy();
   options.sync.cancel = &cancel;
   std::string text;
-  options.on_text = [&](const TextEvent& event) {
+  options.on_event = [&](const ReplyEvent& event) {
     text += event.text;
     cancel = text.size() == 3;
   };
@@ -141,8 +141,8 @@ TEST(Generate, StreamsReasoningAndContent) {
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
   std::vector<std::string> events;
-  options.on_text = [&](const TextEvent& event) {
-    events.push_back((event.channel == Channel::reasoning ? "r:" : "c:") + event.text);
+  options.on_event = [&](const ReplyEvent& event) {
+    events.push_back((event.kind == ReplyEvent::Kind::reasoning ? "r:" : "c:") + event.text);
   };
   const Reply reply = run(session, options, ids, &tokenizer);
   EXPECT_THAT(events, ElementsAre("r:s", "r:o", "c:\n", "c:\n", "c:y", "c:e", "c:s"));
@@ -154,9 +154,9 @@ TEST(Generate, StopStringEndsItAndTheHeldBackTextIsGone) {
   FakeBackend backend(tokenizer.size(), 1000, says(tokenizer.encode("hello END never"), prompt.size()));
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.stops = {"END"};
+  options.reply.splitter.stops = {"END"};
   std::string text;
-  options.on_text = [&](const TextEvent& event) { text += event.text; };
+  options.on_event = [&](const ReplyEvent& event) { text += event.text; };
   const Reply reply = run(session, options, prompt, &tokenizer);
   EXPECT_EQ(text, "hello ");
   EXPECT_EQ(reply.finish, Finish::stop_string);
@@ -170,9 +170,9 @@ TEST(Generate, WhatIsHeldBackAtTheEndIsStillSaid) {
   FakeBackend backend(tokenizer.size(), 1000, says(said, prompt.size()));
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.stops = {"END"};
+  options.reply.splitter.stops = {"END"};
   std::string text;
-  options.on_text = [&](const TextEvent& event) { text += event.text; };
+  options.on_event = [&](const ReplyEvent& event) { text += event.text; };
   run(session, options, prompt, &tokenizer);
   EXPECT_EQ(text, "the E");
 }
@@ -182,7 +182,7 @@ TEST(Generate, PaddedIdsAreNeverSampled) {
   FakeBackend backend(tokenizer.size() + 50, 1000, [&](const auto&) { return tokenizer.size() + 7; });
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();
-  options.max_tokens = 5;
+  options.reply.max_tokens = 5;
   EXPECT_THAT(run(session, options, prompt, &tokenizer).tokens, testing::Each(testing::Lt(tokenizer.size())));
 }
 
@@ -190,7 +190,7 @@ TEST(Generate, SameSeedSameReply) {
   FakeBackend backend(1000);
   const auto tokens = [&](uint64_t seed) {
     Session session = Session::create(backend).value();
-    GenerateOptions options{.sampling = {.top_k = 0, .top_p = 1, .seed = seed}, .max_tokens = 20};
+    GenerateOptions options{.reply = {.sampling = {.top_k = 0, .top_p = 1, .seed = seed}, .max_tokens = 20}};
     return run(session, options).tokens;
   };
   EXPECT_EQ(tokens(3), tokens(3));
@@ -206,8 +206,9 @@ TEST(Generate, AConversationIsEqualToColdRuns) {
   size_t known = 0;
   for (int turn = 0; turn < 12; ++turn) {
     GenerateOptions options = greedy();
-    options.sampling = {.repetition_penalty = 1.3f, .presence_penalty = 0.5f, .seed = static_cast<uint64_t>(turn)};
-    options.max_tokens = 1 + turn % 5;
+    options.reply.sampling = {
+        .repetition_penalty = 1.3f, .presence_penalty = 0.5f, .seed = static_cast<uint64_t>(turn)};
+    options.reply.max_tokens = 1 + turn % 5;
     options.sync.chunk = 3;
     options.sync.boundaries = {static_cast<int64_t>(ids.size())};
     const Reply reply = run(session, options, ids);
