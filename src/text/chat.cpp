@@ -5,37 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "text/utf8.h"
+#include "text/chat_parts.h"
+#include "text/python_json.h"
 
 namespace lily {
 namespace {
-
-// White space as the template language's `trim` sees it.
-bool is_space(char32_t c) {
-  if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-         c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-// Bytes of the white-space character that `text` begins with; 0: it begins with none.
-size_t space_at(std::string_view text) {
-  if (text.empty()) return 0;
-  const Utf8Step step = utf8_step(text);
-  return step.kind == Utf8Step::Kind::character && is_space(code_point(text.substr(0, step.size))) ? step.size : 0;
-}
-
-std::string_view trim(std::string_view text) {
-  while (const size_t size = space_at(text)) text.remove_prefix(size);
-  for (size_t size = 1; size <= std::min<size_t>(3, text.size());) {  // white space has at most 3 bytes
-    if (space_at(text.substr(text.size() - size)) == size) {
-      text.remove_suffix(size);
-      size = 1;
-    } else {
-      ++size;
-    }
-  }
-  return text;
-}
 
 std::string_view trim_newlines_left(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of('\n'), text.size()));
@@ -52,24 +26,17 @@ class Prompt {
  public:
   void template_text(std::string_view text) { append(text, true); }
   void message_text(std::string_view text) { append(text, false); }
-  std::vector<TextPiece> take() { return std::move(pieces_); }
+  std::vector<TextPiece> take() { return std::exchange(pieces_, {}); }
 
- private:
   void append(std::string_view text, bool trusted) {
     if (text.empty()) return;
     if (pieces_.empty() || pieces_.back().trusted != trusted) pieces_.push_back({"", trusted});
     pieces_.back().text += text;
   }
 
+ private:
   std::vector<TextPiece> pieces_;
 };
-
-// A user message that only carries tool results continues the turn before it.
-bool is_query(const Message& message) {
-  if (message.role != Role::user) return false;
-  const std::string_view content = trim(message.content);
-  return !(content.starts_with("<tool_response>") && content.ends_with("</tool_response>"));
-}
 
 std::optional<size_t> last_query(std::span<const Message> messages) {
   for (size_t i = messages.size(); i-- > 0;) {
@@ -78,12 +45,12 @@ std::optional<size_t> last_query(std::span<const Message> messages) {
   return std::nullopt;
 }
 
-struct Reply {
+struct SplitReply {
   std::string_view reasoning, content;
 };
 
 // The reasoning as given, else what stands in the content before </think>.
-Reply split_reply(const Message& message) {
+SplitReply split_reply(const Message& message) {
   constexpr std::string_view close = "</think>", open = "<think>";
   const std::string_view content = trim(message.content);
   if (!message.reasoning.empty()) return {trim(message.reasoning), content};
@@ -93,49 +60,155 @@ Reply split_reply(const Message& message) {
   return {trim(trim_newlines_left(after_last(before, open))), trim_newlines_left(after_last(content, close))};
 }
 
-void render_reply(const Message& message, bool with_reasoning, Prompt& prompt) {
-  const Reply reply = split_reply(message);
-  prompt.template_text("<|im_start|>assistant\n");
-  if (with_reasoning) {
-    prompt.template_text("<think>\n");
-    prompt.message_text(reply.reasoning);
-    prompt.template_text("\n</think>\n\n");
+constexpr std::string_view tools_head = "# Tools\n\nYou have access to the following functions:\n\n<tools>";
+constexpr std::string_view tools_tail =
+    "\n</tools>\n\nIf you choose to call a function ONLY reply in the following format with NO suffix:\n\n"
+    "<tool_call>\n<function=example_function_name>\n<parameter=example_parameter_1>\nvalue_1\n</parameter>\n"
+    "<parameter=example_parameter_2>\nThis is the value for the second parameter\nthat can span\nmultiple lines\n"
+    "</parameter>\n</function>\n</tool_call>\n\n<IMPORTANT>\nReminder:\n"
+    "- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within "
+    "<tool_call></tool_call> XML tags\n"
+    "- Required parameters MUST be specified\n"
+    "- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT "
+    "after\n"
+    "- If there is no function call available, answer the question like normal with your current knowledge and do not "
+    "tell the user about function calls\n</IMPORTANT>";
+
+// Makes the turns, one after the other.
+class Renderer {
+ public:
+  Renderer(std::span<const Message> messages, const ChatOptions& options, size_t query)
+      : messages_(messages), options_(options), query_(query) {}
+
+  std::vector<Turn> run() {
+    size_t at = render_system();
+    while (at < messages_.size()) at += render_message(at);
+    if (options_.add_generation_prompt) {
+      prompt_.template_text("<|im_start|>assistant\n");
+      prompt_.template_text(options_.enable_thinking ? "<think>\n" : "<think>\n\n</think>\n\n");
+      end_turn(Role::assistant, at, 0);
+    }
+    return std::move(turns_);
   }
-  prompt.message_text(reply.content);
-  prompt.template_text("<|im_end|>\n");
-}
 
-void render_turn(std::string_view header, const Message& message, Prompt& prompt) {
-  prompt.template_text(header);
-  prompt.message_text(trim(message.content));
-  prompt.template_text("<|im_end|>\n");
-}
+ private:
+  void end_turn(Role role, size_t first, size_t count) { turns_.push_back({role, first, count, prompt_.take()}); }
 
-Error wrong_messages(size_t index, const char* what) {
-  return {"messages[" + std::to_string(index) + "]", what, "", ""};
-}
+  // Returns how many messages it showed.
+  size_t render_system() {
+    const bool given = messages_[0].role == Role::system;
+    const std::string_view content = given ? trim(messages_[0].content) : std::string_view();
+    if (!given && options_.tools.empty()) return 0;
+    prompt_.template_text("<|im_start|>system\n");
+    if (!options_.tools.empty()) {
+      prompt_.template_text(tools_head);
+      for (const OrderedJson& tool : options_.tools) {
+        prompt_.template_text("\n");
+        prompt_.message_text(python_json(tool));
+      }
+      prompt_.template_text(tools_tail);
+      if (!content.empty()) prompt_.template_text("\n\n");
+    }
+    prompt_.message_text(content);
+    prompt_.template_text("<|im_end|>\n");
+    end_turn(Role::system, 0, given);
+    return given;
+  }
+
+  size_t render_message(size_t at) {
+    const Message& message = messages_[at];
+    if (message.role == Role::tool) return render_results(at);
+    if (message.role == Role::assistant) {
+      render_reply(message,
+                   at > query_ || (options_.preserve_thinking && options_.version != TemplateVersion::qwen3_5));
+    } else {
+      prompt_.template_text("<|im_start|>user\n");
+      prompt_.message_text(trim(message.content));
+      prompt_.template_text("<|im_end|>\n");
+    }
+    end_turn(message.role, at, 1);
+    return 1;
+  }
+
+  void render_reply(const Message& message, bool with_reasoning) {
+    const SplitReply reply = split_reply(message);
+    prompt_.template_text("<|im_start|>assistant\n");
+    if (with_reasoning) {
+      prompt_.template_text("<think>\n");
+      prompt_.message_text(reply.reasoning);
+      prompt_.template_text("\n</think>\n\n");
+    }
+    prompt_.message_text(reply.content);
+    std::string_view separator = trim(reply.content).empty() ? "" : "\n\n";
+    for (const ToolCall& call : message.tool_calls) {
+      prompt_.template_text(separator);
+      render_call(call);
+      separator = "\n";
+    }
+    prompt_.template_text("<|im_end|>\n");
+  }
+
+  void render_call(const ToolCall& call) {
+    prompt_.template_text("<tool_call>\n<function=");
+    prompt_.message_text(call.name);
+    prompt_.template_text(">\n");
+    if (call.arguments.is_object()) {
+      for (const auto& [name, value] : call.arguments.items()) {
+        prompt_.template_text("<parameter=");
+        prompt_.message_text(name);
+        prompt_.template_text(">\n");
+        prompt_.message_text(argument_text(value));
+        prompt_.template_text("\n</parameter>\n");
+      }
+    }
+    prompt_.template_text("</function>\n</tool_call>");
+  }
+
+  std::string argument_text(const OrderedJson& value) const {
+    const bool as_str = value.is_string() || (options_.version == TemplateVersion::qwen3_5 && !value.is_structured());
+    return as_str ? python_str(value) : python_json(value);
+  }
+
+  // The template forgets the head of a turn where tool results lead the list.
+  size_t render_results(size_t first) {
+    if (first > 0) prompt_.template_text("<|im_start|>user");
+    size_t at = first;
+    for (; at < messages_.size() && messages_[at].role == Role::tool; ++at) {
+      prompt_.template_text("\n<tool_response>\n");
+      prompt_.message_text(trim(messages_[at].content));
+      prompt_.template_text("\n</tool_response>");
+    }
+    prompt_.template_text("<|im_end|>\n");
+    end_turn(Role::tool, first, at - first);
+    return at - first;
+  }
+
+  std::span<const Message> messages_;
+  const ChatOptions& options_;
+  const size_t query_;
+  Prompt prompt_;
+  std::vector<Turn> turns_;
+};
 
 }  // namespace
 
-Result<std::vector<TextPiece>> render_chat(std::span<const Message> messages, const ChatOptions& options) {
+Result<std::vector<Turn>> render_turns(std::span<const Message> messages, const ChatOptions& options) {
   if (messages.empty()) return Error{"messages", "No messages provided.", "", ""};
   const std::optional<size_t> query = last_query(messages);
   if (!query) return Error{"messages", "No user query found in messages.", "", ""};
-  Prompt prompt;
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const Message& message = messages[i];
-    switch (message.role) {
-      case Role::system:
-        if (i > 0) return wrong_messages(i, "System message must be at the beginning.");
-        render_turn("<|im_start|>system\n", message, prompt);
-        break;
-      case Role::user: render_turn("<|im_start|>user\n", message, prompt); break;
-      case Role::assistant: render_reply(message, options.preserve_thinking || i > *query, prompt); break;
+  for (size_t i = 1; i < messages.size(); ++i) {
+    if (messages[i].role == Role::system) {
+      return Error{"messages[" + std::to_string(i) + "]", "System message must be at the beginning.", "", ""};
     }
   }
-  if (options.add_generation_prompt) {
-    prompt.template_text("<|im_start|>assistant\n");
-    prompt.template_text(options.enable_thinking ? "<think>\n" : "<think>\n\n</think>\n\n");
+  return Renderer(messages, options, *query).run();
+}
+
+Result<std::vector<TextPiece>> render_chat(std::span<const Message> messages, const ChatOptions& options) {
+  LILY_TRY(const std::vector<Turn> turns, render_turns(messages, options));
+  Prompt prompt;
+  for (const Turn& turn : turns) {
+    for (const TextPiece& piece : turn.pieces) prompt.append(piece.text, piece.trusted);
   }
   return prompt.take();
 }

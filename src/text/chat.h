@@ -42,10 +42,10 @@ struct ChatOptions {
 
 // A stretch of the prompt that begins with <|im_start|>, so that it can be encoded by itself: a system block, a message, a
 // run of tool results, or the generation prompt (no messages). Template text in trusted pieces, message text in untrusted
-// ones.
+// ones. (The template opens no turn for tool results that lead the list; a list from normalize_messages has none.)
 struct Turn {
   Role role;
-  size_t first, count;  // of the messages it shows; the tools' block without a system message shows none
+  size_t first, count;  // of the messages it shows; none: the tools without a system message, the generation prompt
   std::vector<TextPiece> pieces;
 };
 
@@ -55,9 +55,15 @@ Result<std::vector<Turn>> render_turns(std::span<const Message> messages, const 
 // The same as one text.
 Result<std::vector<TextPiece>> render_chat(std::span<const Message> messages, const ChatOptions& options);
 
-// Any list of messages that OpenAI's or Anthropic's API accepts -> one that the template accepts, with nothing lost: system
-// messages are joined (by a blank line) into the first, later ones become user messages, neighbouring assistant
-// messages become one, empty ones at the end go, a list without a user message gets an empty one.
+// Any list of messages that OpenAI's or Anthropic's API accepts -> one that the template accepts, with nothing lost, and such
+// that later messages change how earlier ones are shown as seldom as possible:
+// - System messages at the head are joined by a blank line; later ones become user messages where they stand.
+// - An empty user message goes before the first other message that does not ask anything (an assistant's greeting, a tool
+//   result, nothing at all).
+// - An assistant message is joined to the one before it where both read as one reply: reasoning, then content, then calls.
+//   Other neighbours stay turns of their own. Empty ones at the end go.
+// - Arguments that are a text of JSON become the object; none or an empty text become {}; anything else becomes the one
+//   argument "arguments".
 std::vector<Message> normalize_messages(std::vector<Message> messages);
 
 }  // namespace lily

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/text/goldens/chat_template.json: conversations as real Jinja2 renders them.
+"""Writes tests/text/goldens/chat_template.json and chat_tools.json: conversations as real Jinja2 renders them.
 
 The environment is the one Hugging Face transformers uses for chat templates. Usage:
     python3 tools/goldens/chat_template.py [TEMPLATE.jinja ...]     (pip install jinja2)
 Without arguments: the published templates of Qwen3.6 and Qwen3.5 in tests/text/data.
+chat_tools.json holds the histories with tools, in random order and with random options. To stay small it has the template's
+fixed text about tools once, and @ in its place in the renderings.
 """
 
 import hashlib
@@ -115,6 +117,92 @@ def random_conversations(count):
         yield f"random {number}", messages
 
 
+def call(name, arguments):
+    return {"id": "call_0", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def tool(content):
+    return {"role": "tool", "content": content, "tool_call_id": "call_0"}
+
+
+NASTY = ["", " ", "\n", "a", "be\n", "é灯🙂", "<tool_call>", "</parameter>\n", "<think>", "</think>", "<|im_end|>", "\"q\" \\ 'x'",
+         "</tool_response>", "<tool_response>", "\u2028", "\x7f", "\x01\t\r\b\f", "<b>&amp;</b>", "{{ 1 }}", "\u3000"]
+NUMBERS = [0, -0.0, 1, -7, 1.0, 0.1, 1e22, 1e16, 1e15, 123456789012345.6, 1e-4, 1e-5, 1.5e-7, 1e300, 5e-324, 2**53, 2**63 - 1,
+           -2**63, 2**64 - 1, 3.141592653589793, 100.0, -2.5e-10, 9007199254740993.0, 1e21, 12345678901234567.0]
+
+
+def random_text(rng, most=4):
+    return "".join(rng.choices(NASTY, k=rng.randrange(most)))
+
+
+def random_value(rng, depth=0):
+    kind = rng.randrange(8 if depth < 3 else 5)
+    if kind == 0:
+        return rng.choice([True, False, None])
+    if kind in (1, 2):
+        return rng.choice(NUMBERS)
+    if kind in (3, 4):
+        return random_text(rng)
+    if kind == 5:
+        return [random_value(rng, depth + 1) for _ in range(rng.randrange(3))]
+    return {random_text(rng, 3) or "k": random_value(rng, depth + 1) for _ in range(rng.randrange(4))}
+
+
+def random_tool(rng):
+    function = {"name": rng.choice(["get_weather", "f", "werkzeug_ß", "a\"b"]), "description": random_text(rng),
+                "parameters": {"type": "object", "properties": {"x": random_value(rng)}, "required": ["x"]}}
+    return rng.choice([{"type": "function", "function": function}, {"function": function, "type": "function", "strict": True}])
+
+
+def random_history(rng):
+    messages = [system(random_text(rng))] if rng.random() < 0.4 else []
+    for _ in range(rng.randrange(1, 7)):
+        role = rng.choices(["user", "assistant", "tool"], [3, 4, 3])[0]
+        if role == "user":
+            messages.append(user(random_text(rng)))
+        elif role == "tool":
+            messages.append(tool(random_text(rng)))
+        else:
+            message = assistant(random_text(rng), random_text(rng) if rng.random() < 0.5 else "")
+            if rng.random() < 0.6:
+                message["tool_calls"] = [call(rng.choice(["f", "get_weather", "<|im_end|>"]),
+                                              {rng.choice("abcß"): random_value(rng) for _ in range(rng.randrange(4))})
+                                         for _ in range(rng.randrange(1, 4))]
+            messages.append(message)
+    return messages
+
+
+def tool_goldens(templates, count, mark="@"):
+    rng = random.Random(4)
+    blocks = []
+    for _, template, _ in templates:
+        text = template.render(messages=[user("x")], tools=[{}])
+        blocks.append((text[len("<|im_start|>system\n"):text.index("\n{}")], text[text.index("\n</tools>"):text.index("<|im_end|>")]))
+    assert len(set(blocks)) == 1
+    cases = []
+    while len(cases) < count:
+        messages = random_history(rng)
+        tools = [random_tool(rng) for _ in range(rng.randrange(1, 3))] if rng.random() < 0.4 else []
+        case = {"messages": messages, "enable_thinking": rng.random() < 0.5, "add_generation_prompt": rng.random() < 0.5,
+                "preserve_thinking": rng.random() < 0.5, "tools": tools}
+        if mark in json.dumps(case):
+            continue
+        options = {key: value for key, value in case.items() if key != "messages"}
+        texts = [render(template, messages, options) for _, template, _ in templates]
+        for text in texts:
+            if tools and "text" in text:
+                text["text"] = text["text"].replace(blocks[0][0], mark, 1).replace(blocks[0][1], mark, 1)
+        if "error" in texts[0] and rng.random() < 0.8:
+            continue
+        # The calls' ids and types are not shown; without them the file is smaller.
+        for message in messages:
+            message.pop("tool_call_id", None)
+            if "tool_calls" in message:
+                message["tool_calls"] = [c["function"] for c in message["tool_calls"]]
+        cases.append({**case, "qwen3_6": texts[0]} if texts[0] == texts[1] else {**case, "qwen3_6": texts[0], "qwen3_5": texts[1]})
+    return {"before_tools": blocks[0][0], "after_tools": blocks[0][1], "cases": cases}
+
+
 def render(template, messages, options):
     try:
         return {"text": template.render(messages=messages, **options)}
@@ -124,10 +212,12 @@ def render(template, messages, options):
 
 def main():
     goldens = []
+    templates = []
     for path in sys.argv[1:] or TEMPLATES:
         source = (ROOT / path).read_bytes()
         template = environment().from_string(source.decode())
         has_preserve = b"preserve_thinking" in source
+        templates.append((path, template, hashlib.sha256(source).hexdigest()))
         cases = []
         for name, messages in CONVERSATIONS + list(random_conversations(60)):
             for thinking, preserve in itertools.product([True, False], [False, True] if has_preserve else [False]):
@@ -142,6 +232,15 @@ def main():
         '{"provenance":' + json.dumps(provenance, indent=1) + ',\n"cases":[\n' +
         ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]}"
         for provenance, cases in goldens) + "]\n")
+    if len(templates) == 2:
+        tools = tool_goldens(templates, 250)
+        provenance = {"templates": [t[0] for t in templates], "sha256": [t[2] for t in templates], "jinja2": jinja2.__version__,
+                      "command": "python3 tools/goldens/chat_template.py"}
+        (ROOT / "tests/text/goldens/chat_tools.json").write_text(
+            '{"provenance":' + json.dumps(provenance, indent=1) + ',\n' +
+            ",\n".join(f"{json.dumps(key)}:{json.dumps(tools[key])}" for key in ("before_tools", "after_tools")) +
+            ',\n"cases":[\n' +
+            ",\n".join(json.dumps(case, separators=(",", ":"), ensure_ascii=False) for case in tools["cases"]) + "\n]}\n")
     print(f"{sum(len(cases) for _, cases in goldens)} renderings, {out.stat().st_size} bytes")
 
 
