@@ -72,6 +72,9 @@ struct ChatServiceParts {
   SamplingParams sampling;
   TemplateVersion version = TemplateVersion::qwen3_6;
 };
-Result<std::unique_ptr<ChatService>> make_chat_service(const ChatServiceParts& parts, const SchedulerOptions& options);
+// `store`: where sessions outlive the process; an empty directory: nowhere. One that cannot be used is a warning, not an
+// error.
+Result<std::unique_ptr<ChatService>> make_chat_service(const ChatServiceParts& parts, const SchedulerOptions& options,
+                                                       const StoreOptions& store);
 
 }  // namespace lily

@@ -54,7 +54,7 @@ struct Scheduler::Impl {
   Impl(Backend& with, const Tokenizer& tokens, const SchedulerOptions& with_options)
       : backend(with), tokenizer(tokens), options(with_options) {}
 
-  Result<void> start();
+  Result<void> start(std::unique_ptr<SnapshotStore> store);
   void work();
   void step();
 
@@ -95,9 +95,10 @@ struct Scheduler::Impl {
 };
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(Backend& backend, const Tokenizer& tokenizer,
-                                                     const SchedulerOptions& options) {
+                                                     const SchedulerOptions& options,
+                                                     std::unique_ptr<SnapshotStore> store) {
   auto impl = std::make_unique<Impl>(backend, tokenizer, options);
-  LILY_CHECK(impl->start());
+  LILY_CHECK(impl->start(std::move(store)));
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(impl)));
 }
 
@@ -112,7 +113,7 @@ Scheduler::~Scheduler() {
   impl_->thread.join();
 }
 
-Result<void> Scheduler::Impl::start() {
+Result<void> Scheduler::Impl::start(std::unique_ptr<SnapshotStore> store) {
   const StateCost cost = backend.state_cost();
   const int64_t most = backend.config().max_position_embeddings;
   const size_t fixed = 2 * cost.fixed + spare_tokens * cost.per_token;  // the state and its snapshot
@@ -126,10 +127,6 @@ Result<void> Scheduler::Impl::start() {
         .expected = std::to_string(fixed + static_cast<size_t>(std::max<int64_t>(context, 1)) * cost.per_token) +
                     " bytes for a context of " + std::to_string(std::max<int64_t>(context, 1)) + " tokens",
         .got = std::to_string(options.cache_bytes)};
-  }
-  std::unique_ptr<SnapshotStore> store;
-  if (!options.store.directory.empty()) {
-    LILY_TRY(store, SnapshotStore::open(options.store));
   }
   cache = std::make_shared<PrefixCache>(backend, options.cache_bytes, std::move(store));
   thread = std::thread([this] { work(); });

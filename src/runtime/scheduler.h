@@ -52,7 +52,6 @@ struct SchedulerOptions {
   int64_t context = 0;                   // tokens of one request; 0: the model's
   int64_t chunk = 1024;                  // tokens of one prefill call
   size_t cache_bytes = size_t{4} << 30;  // budget of all states and snapshots
-  StoreOptions store;                    // sessions that outlive the process; an empty directory: none
 };
 
 struct SchedulerStats {
@@ -68,9 +67,10 @@ struct SchedulerStats {
 
 class Scheduler {
  public:
-  // Backend and tokenizer outlive it. The destructor cancels what runs.
+  // Backend and tokenizer outlive it. `store`: where snapshots outlive it, or null. The destructor cancels what runs.
   static Result<std::unique_ptr<Scheduler>> create(Backend& backend, const Tokenizer& tokenizer,
-                                                   const SchedulerOptions& options);
+                                                   const SchedulerOptions& options,
+                                                   std::unique_ptr<SnapshotStore> store = nullptr);
   ~Scheduler();
 
   // Null: the queue is full.

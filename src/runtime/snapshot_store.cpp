@@ -196,6 +196,8 @@ void SnapshotStore::Impl::scan() {
   }
 }
 
+const std::string& SnapshotStore::directory() const { return impl_->directory; }
+
 const std::vector<SnapshotStore::Entry>& SnapshotStore::found() const { return impl_->found; }
 
 bool SnapshotStore::put(std::span<const int32_t> tokens, const std::string& base, int64_t base_position,

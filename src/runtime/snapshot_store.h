@@ -48,6 +48,7 @@ class SnapshotStore {
   // `base`: the snapshot there; null for 0. Damage is reported, and the entry forgotten.
   Result<std::unique_ptr<Snapshot>> get(const std::string& name, Backend& backend, const Snapshot* base);
 
+  const std::string& directory() const;  // of this model's files, for others that belong to them
   void flush();
   size_t bytes() const;  // of all files
   int64_t files() const;
