@@ -54,6 +54,9 @@ Result<void> check(const SamplingParams& p) {
   LILY_CHECK(check_range("repetition_penalty", p.repetition_penalty, p.repetition_penalty > 0, "more than 0"));
   LILY_CHECK(check_range("presence_penalty", p.presence_penalty, std::abs(p.presence_penalty) <= 2, "-2 to 2"));
   LILY_CHECK(check_range("frequency_penalty", p.frequency_penalty, std::abs(p.frequency_penalty) <= 2, "-2 to 2"));
+  for (const auto& [id, bias] : p.logit_bias) {
+    LILY_CHECK(check_range("logit_bias", bias, id >= 0, "finite numbers for ids of 0 or more"));
+  }
   return {};
 }
 
@@ -84,6 +87,9 @@ Result<int32_t> Sampler::sample(std::span<float> logits, const TokenSet* allowed
 }
 
 void Sampler::penalize(std::span<float> logits) const {
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (id >= 0 && static_cast<size_t>(id) < logits.size()) logits[static_cast<size_t>(id)] += bias;
+  }
   for (const auto& [id, count] : seen_) {
     float& logit = logits[static_cast<size_t>(id)];
     logit = logit > 0 ? logit / params_.repetition_penalty : logit * params_.repetition_penalty;

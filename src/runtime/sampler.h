@@ -11,8 +11,8 @@
 
 namespace lily {
 
-// Applied in this order, that of transformers: repetition, frequency and presence penalty, temperature, top-k, top-p,
-// min-p. Each cut sees the distribution that the one before it left, renormalised. The penalties look at the reply's
+// Applied in this order, that of transformers: logit bias, repetition, frequency and presence penalty, temperature, top-k,
+// top-p, min-p. Each cut sees the distribution that the one before it left, renormalised. The penalties look at the reply's
 // own tokens only, never at the prompt: names from a question stay sayable.
 struct SamplingParams {
   float temperature = 1.0f;         // 0: greedy
@@ -22,6 +22,7 @@ struct SamplingParams {
   float repetition_penalty = 1.0f;  // seen tokens: positive logits divided by it, others multiplied
   float presence_penalty = 0.0f;    // subtracted from the logit of a seen token
   float frequency_penalty = 0.0f;   // subtracted once for every time that a token was seen
+  std::unordered_map<int32_t, float> logit_bias;  // id -> what is added to its logit
   uint64_t seed = 0;
 };
 

@@ -49,9 +49,10 @@ struct ApiRequest {
   int n = 1;  // choices, whose seeds are seed, seed + 1, ...
   bool stream = false;
   std::unique_ptr<ReplyFormat> format;
+  std::vector<std::string> notes;  // for the log: what was left out of the request, such as tools that are no functions
 };
 
-// One of the APIs.
+// One of the APIs. The model's name is checked before `parse`.
 struct Api {
   std::variant<ApiRequest, ApiError> (*parse)(const OrderedJson& body, const ChatService& service);
   OrderedJson (*error_document)(const ApiError& error);  // {"error": {...}} in the API's own shape

@@ -161,6 +161,17 @@ float second_logit(SamplingParams params, float logit) {
   return second[0];
 }
 
+TEST(Sampler, LogitBiasIsAddedBeforeThePenalties) {
+  Sampler banned({.temperature = 0, .logit_bias = {{1, -100.0f}}}, 4);
+  EXPECT_EQ(sample(banned, four), 3);
+  Sampler forced({.temperature = 0, .repetition_penalty = 4, .logit_bias = {{0, 8.0f}}}, 4);
+  EXPECT_EQ(sample(forced, {1, 3, 3, 3}), 0);
+  EXPECT_EQ(sample(forced, {1, 3, 3, 3}), 1);  // (1 + 8) / 4 is less than 3
+  EXPECT_EQ(sample(forced, {8, 3, 3, 3}), 0);  // (8 + 8) / 4 is more
+  Sampler beyond({.temperature = 0, .logit_bias = {{7, 9.0f}}}, 4);
+  EXPECT_EQ(sample(beyond, {1, 3, 2, 0, 0, 0, 0, 0}), 1);
+}
+
 TEST(Sampler, RepetitionPenaltyDividesPositiveAndMultipliesNegative) {
   SamplingParams params = plain();
   params.repetition_penalty = 1.25f;
@@ -236,6 +247,8 @@ TEST(SamplingParams, OutOfRangeIsAnErrorThatNamesTheParameter) {
       {{.repetition_penalty = 0}, "repetition_penalty"},
       {{.presence_penalty = 3}, "presence_penalty"},
       {{.frequency_penalty = nan}, "frequency_penalty"},
+      {{.logit_bias = {{3, nan}}}, "logit_bias"},
+      {{.logit_bias = {{-1, 1.0f}}}, "logit_bias"},
   };
   for (const auto& [params, name] : cases) {
     const Result<void> result = check(params);
