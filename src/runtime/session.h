@@ -2,6 +2,7 @@
 // its own state or in the cache, and leaves snapshots there for others.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,7 @@ class Session {
 
   // Sets the goal and goes back to the longest prefix of it that can be had: how many tokens that is.
   Result<int64_t> begin(std::span<const int32_t> tokens, std::vector<int64_t> boundaries);
-  int64_t missing() const { return static_cast<int64_t>(goal_.size()) - state_->position(); }
+  int64_t missing() const { return std::max<int64_t>(0, static_cast<int64_t>(goal_.size()) - state_->position()); }
   Result<void> prefill_chunk(int64_t tokens);  // at most so many of those missing
 
   // One decode step.

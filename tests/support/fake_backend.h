@@ -159,7 +159,7 @@ class FakeBackend : public Backend {
   int decoded = 0, snapshots = 0, restores = 0, resets = 0;
   std::vector<std::string> breaches;
   bool fail_next_prefill = false;
-  std::chrono::milliseconds delay{0};  // of every call
+  std::chrono::microseconds delay{0};  // of every call
 
  private:
   void write_logits(const FakeState& state, std::span<float> logits) const {
