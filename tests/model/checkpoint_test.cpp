@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/fingerprint.h"
 #include "model/weights.h"
 #include "support/bound_model.h"
 #include "support/oracle.h"
@@ -192,6 +193,21 @@ TEST_P(OracleCheckpoint, Binds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OracleCheckpoint, testing::Values("a", "b", "f", "g"));
+
+TEST(Fingerprint, TellsModelsApart) {
+  const auto of = [](const TestModel& model) {
+    const TemporaryDirectory directory;
+    model.write(directory.path());
+    return fingerprint(Checkpoint::open(directory.path()).value());
+  };
+  const std::string one = of(TestModel());
+  EXPECT_EQ(one.size(), 16u);
+  EXPECT_EQ(of(TestModel()), one);
+  EXPECT_NE(of(TestModel(test::small_config(), 2)), one);
+  TestModel renamed;
+  renamed.rename_prefix("language_model.", "");
+  EXPECT_NE(of(renamed), one);
+}
 
 }  // namespace
 }  // namespace lily
