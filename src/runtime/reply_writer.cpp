@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <utility>
 
 namespace lily {
 namespace {
@@ -98,6 +99,7 @@ struct ReplyWriter::Impl {
   const TokenSet* allowed_ids();
   void report_logprobs(std::span<const float> logits, ReplyStep& step) const;
   void take(ReplyStep& step);
+  void drop_more_calls(std::vector<ReplyEvent>& events);
   void add(const std::vector<ReplyEvent>& events);
 
   const Tokenizer* tokenizer;
@@ -112,6 +114,7 @@ struct ReplyWriter::Impl {
   Reply reply;
   MessageBuilder message;
   std::optional<Finish> finish;
+  bool called = false;  // with single_call: its call is complete
 };
 
 ReplyWriter::ReplyWriter(const Tokenizer* tokenizer, std::span<const int32_t> prompt, int32_t vocab,
@@ -185,9 +188,8 @@ void ReplyWriter::Impl::take(ReplyStep& step) {
   reply.reasoning_tokens += step.channel == Channel::reasoning;
   if (splitter) splitter->push(step.id, step.events);
   if (constraint && content) constraint->accept(step.id);
+  if (options.single_call) drop_more_calls(step.events);
   add(step.events);
-  const bool called = std::any_of(step.events.begin(), step.events.end(),
-                                  [](const ReplyEvent& event) { return event.kind == ReplyEvent::Kind::call_end; });
   if (splitter && splitter->stopped()) {
     finish = Finish::stop_string;
   } else if (options.single_call && called) {
@@ -195,6 +197,14 @@ void ReplyWriter::Impl::take(ReplyStep& step) {
   } else if (options.max_tokens && static_cast<int64_t>(reply.tokens.size()) >= *options.max_tokens) {
     finish = Finish::length;
   }
+}
+
+// Whether a call is complete may show only when the next one has begun.
+void ReplyWriter::Impl::drop_more_calls(std::vector<ReplyEvent>& events) {
+  std::erase_if(events, [&](const ReplyEvent& event) {
+    if (event.kind == ReplyEvent::Kind::call_end) return std::exchange(called, true);
+    return called;
+  });
 }
 
 void ReplyWriter::Impl::add(const std::vector<ReplyEvent>& events) {
@@ -208,6 +218,7 @@ ReplyStep ReplyWriter::end(Finish finish) {
   impl_->reply.finish = finish;
   impl_->reply.channel = step.channel;
   if (impl_->splitter) impl_->splitter->finish(step.events);
+  if (impl_->options.single_call) impl_->drop_more_calls(step.events);
   impl_->add(step.events);
   return step;
 }
