@@ -101,10 +101,10 @@ class Thought {
 // ordinary text, as a file in the making may hold them; a <think> that leads the reply opens the reasoning.
 // Stop strings apply to content only: a thought or an argument may well mention one.
 struct StreamSplitter::Impl {
-  Impl(const Tokenizer& tokenizer, SplitterOptions options)
-      : tokenizer(tokenizer),
-        open(tokenizer.added_token("<think>")),
-        close(tokenizer.added_token("</think>")),
+  Impl(const Tokenizer& its_tokenizer, SplitterOptions options)
+      : tokenizer(its_tokenizer),
+        open(its_tokenizer.added_token("<think>")),
+        close(its_tokenizer.added_token("</think>")),
         schemas(options.tools),
         thought(schemas),
         parser(schemas, 0, true),
@@ -172,9 +172,14 @@ struct StreamSplitter::Impl {
     for (ReplyEvent& event : thought.calls()) call(std::move(event));
   }
 
+  void begin(std::vector<ReplyEvent>& list) {
+    events = &list;
+    given = list.size();
+  }
+
   void give(Kind kind, std::string text) {
     if (text.empty()) return;
-    if (!events->empty() && events->back().kind == kind) events->back().text += text;
+    if (events->size() > given && events->back().kind == kind) events->back().text += text;
     else events->push_back({kind, std::move(text)});
   }
 
@@ -182,6 +187,7 @@ struct StreamSplitter::Impl {
   const std::optional<int32_t> open, close;  // <think>, </think>
   const ToolSchemas schemas;
   std::vector<ReplyEvent>* events = nullptr;
+  size_t given = 0;  // of the events: they are of earlier tokens
   bool reasoning = false, at_start = true;
   bool call_in_thought = false;  // held back at the end of the reasoning
   bool drop_space = false;       // before content
@@ -205,7 +211,7 @@ StreamSplitter::StreamSplitter(StreamSplitter&&) noexcept = default;
 
 void StreamSplitter::push(int32_t id, std::vector<ReplyEvent>& events) {
   if (stopped()) return;
-  impl_->events = &events;
+  impl_->begin(events);
   const bool leading = std::exchange(impl_->at_start, false);
   if (leading && id == impl_->open) {
     impl_->reasoning = true;
@@ -219,7 +225,7 @@ void StreamSplitter::push(int32_t id, std::vector<ReplyEvent>& events) {
 }
 
 void StreamSplitter::finish(std::vector<ReplyEvent>& events) {
-  impl_->events = &events;
+  impl_->begin(events);
   impl_->finish();
 }
 

@@ -108,12 +108,16 @@ bool ToolCallParser::wrapped_json(size_t begin) {
   return true;
 }
 
+// The reply ends within a tag of a call.
+bool ToolCallParser::is_cut_tag(size_t at) const { return final_ && tag_at(buffer_, at, false).kind == Kind::partial; }
+
 bool ToolCallParser::step_function() {
   const size_t begin = skip_space(buffer_, 0);
   if (begin == buffer_.size()) {
     if (final_) end_call(false);
     return false;
   }
+  if (is_cut_tag(begin)) return buffer_.clear(), true;
   const Tag tag = tag_at(buffer_, begin, final_);
   switch (tag.kind) {
     case Kind::partial: return false;
@@ -137,7 +141,8 @@ bool ToolCallParser::step_function() {
       if (buffer_[begin] == '{' && !any_argument_) return function_json();
       break;
   }
-  return stray_text(std::min(buffer_.find('<', begin + 1), buffer_.size())), true;
+  const size_t end = std::min(buffer_.find('<', begin + 1), buffer_.size());
+  return stray_text(buffer_.find_last_not_of(" \t\r\n", end - 1) + 1), true;
 }
 
 // <function=f>{"a": 1}</function>
@@ -175,9 +180,14 @@ bool ToolCallParser::step_value() {
     return final_;
   }
   const bool line_start = newline_ || (empty_ && block_);
-  const Decision ends = value_ends(buffer_, final_, {&schemas_, function_, &given_, block_, line_start, patient_});
+  if (line_start && is_cut_tag(0)) return buffer_.clear(), true;
+  const Decision ends =
+      value_ends(buffer_, final_, {&schemas_, function_, &given_, block_, line_start, quoted_ > 0, patient_});
   if (ends == Decision::yes) end_value();
   if (ends == Decision::no) {
+    const Tag tag = tag_at(buffer_, 0, final_);
+    if (tag.opens()) ++quoted_;
+    else if (tag.kind != Kind::none && quoted_ > 0) --quoted_;
     value_text("<");
     buffer_.erase(0, 1);
   }
@@ -188,6 +198,7 @@ bool ToolCallParser::step_value() {
 bool ToolCallParser::step_after_call() {
   const size_t begin = skip_space(buffer_, 0);
   if (begin == buffer_.size() && !final_) return false;
+  if (wrapped_ && is_cut_tag(begin)) return buffer_.clear(), true;
   const Tag tag = tag_at(buffer_, begin, final_);
   if (tag.kind == Kind::partial) return false;
   if (tag.kind == Kind::close_function || tag.kind == Kind::close_call) {
@@ -247,7 +258,7 @@ void ToolCallParser::begin_value(std::string_view name) {
   given_.emplace_back(name);
   type_ = schemas_.type_of(function_, name);
   value_.clear();
-  empty_ = true, open_string_ = false, newline_ = false;
+  empty_ = true, open_string_ = false, newline_ = false, quoted_ = 0;
   state_ = State::value_begin;
 }
 

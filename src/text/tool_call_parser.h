@@ -47,6 +47,7 @@ class ToolCallParser {
   bool wrapped_json(size_t begin);
   bool function_json();
   Decision continues_function(size_t at) const;
+  bool is_cut_tag(size_t at) const;
 
   void content(size_t size);
   void stray_text(size_t size);
@@ -77,6 +78,7 @@ class ToolCallParser {
 
   ParameterType type_;  // of the value
   std::string value_;   // what is not given out of it
+  int quoted_ = 0;      // opening tags that are part of it, less their closing ones
   bool block_ = false, empty_ = true, open_string_ = false;
   bool newline_ = false;  // a line break after the text so far: the last one is no part of the value
 };

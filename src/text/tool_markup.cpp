@@ -32,10 +32,6 @@ Tag named_tag(std::string_view rest, size_t begin, Kind kind, bool final) {
   return {rest.size() - begin <= max_name && !final ? Kind::partial : Kind::none, 0, {}};
 }
 
-bool is_open(Kind kind) {
-  return kind == Kind::open_call || kind == Kind::open_function || kind == Kind::open_parameter;
-}
-
 // The closing tags from `at` on, inner before outer, with white space between.
 struct Closers {
   Kind first = Kind::none, last = Kind::none;
@@ -99,6 +95,7 @@ Decision ends_before_text(std::string_view text, const Closers& closers, bool fi
 Decision ends_at_closers(std::string_view text, bool final, const ValueContext& context) {
   const Closers closers = closers_at(text, final);
   if (closers.next == text.size()) return final ? Decision::yes : Decision::more;
+  if (final && tag_at(text, closers.next, false).kind == Kind::partial) return Decision::yes;
   const Tag next = tag_at(text, closers.next, final);
   const bool own_line = context.line_start || !context.block;
   switch (next.kind) {
@@ -163,7 +160,10 @@ Decision value_ends(std::string_view text, bool final, const ValueContext& conte
   const Tag tag = tag_at(text, 0, final);
   if (tag.kind == Kind::none) return Decision::no;
   if (tag.kind == Kind::partial) return Decision::more;
-  return is_open(tag.kind) ? ends_at_opener(text, tag, final, context) : ends_at_closers(text, final, context);
+  if (tag.opens()) return ends_at_opener(text, tag, final, context);
+  const Decision ends = ends_at_closers(text, final, context);
+  if (ends != Decision::yes || !context.quotes || !context.patient) return ends;
+  return opposite(finds_orphan(text, tag.size, final, false, context));
 }
 
 }  // namespace lily

@@ -25,6 +25,8 @@ struct Tag {
   Kind kind = Kind::none;
   size_t size = 0;
   std::string_view name;
+
+  bool opens() const { return kind == Kind::open_call || kind == Kind::open_function || kind == Kind::open_parameter; }
 };
 
 // What stands at `at`, which may be the end. final: no more text comes, so nothing is partial.
@@ -46,6 +48,7 @@ struct ValueContext {
   const std::vector<std::string>* given;  // the parameters so far, the one of the value included
   bool block;                             // the value begins on a line of its own, so its closing tag should, too
   bool line_start;                        // the '<' begins a line
+  bool quotes;                            // opening tags are part of the value; their closing ones may be next
   bool patient;  // wait for the end of the reply where only that tells; else take the tags for what they look like
 };
 
