@@ -138,7 +138,7 @@ bool ToolCallParser::step_function() {
       break;
     }
     case Kind::none:
-      if (buffer_[begin] == '{' && !any_argument_) return function_json();
+      if (buffer_[begin] == '{' && !any_argument_ && stray_.empty()) return function_json();
       break;
   }
   const size_t end = std::min(buffer_.find('<', begin + 1), buffer_.size());
