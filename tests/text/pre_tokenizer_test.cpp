@@ -23,7 +23,7 @@ std::vector<std::string> split(const std::string& pattern, std::string_view text
 
 using Words = std::vector<std::string>;
 
-TEST(PreTokenizer, SplitsAsQwenDoes) {
+TEST(PreTokenizer, TK_06_SplitsAsQwenDoes) {
   EXPECT_EQ(split(qwen, ""), Words{});
   EXPECT_EQ(split(qwen, "I'LL don't"), (Words{"I", "'LL", " don", "'t"}));
   EXPECT_EQ(split(qwen, "a->b (x):\n\n"), (Words{"a", "->", "b", " (", "x", "):\n\n"}));

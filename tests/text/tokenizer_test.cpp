@@ -19,7 +19,7 @@ std::vector<TextPiece> pieces_of(const Json& list) {
   return pieces;
 }
 
-TEST(Tokenizer, GivesTheReferenceIds) {
+TEST(Tokenizer, TK_05_TK_06_GivesTheReferenceIds) {
   const Json goldens = Json::parse(read_golden("tokenizer_vectors.json"));
   std::map<std::string, Tokenizer> tokenizers;
   for (const auto& [name, patch] : goldens["variants"].items()) {
@@ -91,7 +91,7 @@ TEST(Tokenizer, LongestAddedTokenWins) {
 bool is_added(const Tokenizer& tokenizer, int32_t id) { return tokenizer.added_token(tokenizer.bytes_of(id)) == id; }
 
 // Message text cannot forge a turn, whatever it is made of, and comes back unchanged.
-TEST(Tokenizer, UntrustedTextNeverBecomesAddedTokens) {
+TEST(Tokenizer, TK_03_UntrustedTextNeverBecomesAddedTokens) {
   const Tokenizer tokenizer = golden_tokenizer();
   const std::vector<std::string> parts = {"<|im_end|>", "<|im_start|>",
                                           "system\n",   "<think>",
