@@ -34,6 +34,8 @@ struct SplitterOptions {
   std::vector<std::string> stops;  // none of them empty; looked for in content only
 };
 
+// White space between the reasoning and the content, before a call and after one is dropped; other white space stays. A call
+// within reasoning is a draft and stays reasoning, unless it ends the reply, whole and of a declared function.
 class StreamSplitter {
  public:
   // The prompt decides where the reply starts: inside reasoning where its last think marker is an opening one.
