@@ -13,8 +13,9 @@
 namespace lily {
 
 // A call is <tool_call> with <function=...> or a JSON object in it, or a bare <function=...> of a declared function that is
-// no code and is followed by a parameter or its end. In a code fence even <tool_call> needs a declared function. Within a call, closing tags may be missing, and line breaks; text that
-// belongs to no parameter comes as content after the call. What is no call is content, as it stands.
+// no code and is followed by a parameter or its end. In a code fence even <tool_call> needs a declared function. Within a
+// call, closing tags may be missing, and line breaks; text that belongs to no parameter comes as content after the call.
+// What is no call is content, as it stands.
 // The events are the same for every cut of the text, but for how texts and arguments are cut.
 class ToolCallParser {
  public:
