@@ -33,8 +33,8 @@ class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
   // Makes `ids`, of at least the tokenizer's size, the ids that accept() takes. Added tokens are never among them, but for
-  // <tool_call> and </tool_call> where a call begins or ends. If there are none, the text is complete. Takes a fraction of
-  // a millisecond for 248,320 ids.
+  // <tool_call> and </tool_call> where a call begins or ends. If there are none, the text is complete. Measured for 248,188 ids on
+  // one core: 0.1 ms between values, 0.6 to 1.4 ms inside strings.
   virtual void allowed(TokenSet& ids) = 0;
   // Takes a token's bytes; false: they do not fit, and nothing changes.
   virtual bool accept(int32_t id) = 0;

@@ -13,7 +13,8 @@
 
 namespace lily {
 
-// About 12 bytes for each distinct prefix of a token: some 9 MB for 248,320 tokens, built in well under 100 ms.
+// 12 bytes for each distinct prefix of a token: 14 MB and 0.2 s to build for 248,188 synthetic tokens, which share fewer
+// prefixes than words do.
 class VocabularyTrie {
  public:
   // Longer tokens are left out: no reply needs them, and a walk keeps a state for each byte of a token.
