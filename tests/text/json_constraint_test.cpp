@@ -13,10 +13,10 @@ namespace {
 using test::random_reply;
 
 const Tokenizer& tokenizer() {
-  static const Tokenizer made = test::byte_tokenizer(
-      {"\":",  "\": ", "{\"",      "\"}",      "\",",   "\", \"",    "},{",  "]}",       "\n\n", "  ",
-       " \"a", "12",   "-1",       ".5",       "0.",    "e1",        "true", "null",     "abc",  "\\u",
-       "\\\"", "D83D", "\xC3\xA9", "\xE2\x82", "\xACx", "x\xF0\x9F", "</think>x"});
+  static const Tokenizer made =
+      test::byte_tokenizer({"\":", "\": ", "{\"",  "\"}",  "\",",      "\", \"",   "},{",   "]}",        "\n\n",
+                            "  ",  " \"a", "12",   "-1",   ".5",       "0.",       "e1",    "true",      "null",
+                            "abc", "\\u",  "\\\"", "D83D", "\xC3\xA9", "\xE2\x82", "\xACx", "x\xF0\x9F", "</think>x"});
   return made;
 }
 
@@ -163,9 +163,8 @@ TEST(JsonConstraint, StringsAreWholeUtf8WithWholeEscapes) {
                            "\\u00e9\\uD7FF\\uE000", "\\uD83D\\uDE00x", "\\ud83d\\ude00"}) {
     EXPECT_TRUE(string(good)) << good;
   }
-  for (const char* bad :
-       {"\n", "\t", "\x01", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\\x", "\\u12g4", "\\uD83D",
-        "\\uD83Dx", "\\uD83D\\n", "\\uD83D\\u0041", "\\uDE00", "\\uDE00\\uD83D"}) {
+  for (const char* bad : {"\n", "\t", "\x01", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\\x", "\\u12g4",
+                          "\\uD83D", "\\uD83Dx", "\\uD83D\\n", "\\uD83D\\u0041", "\\uDE00", "\\uDE00\\uD83D"}) {
     EXPECT_FALSE(string(bad)) << bad;
   }
   EXPECT_TRUE(accepts(R"({"type":"string","maxLength":1})", "\"\\uD83D\\uDE00\""));
