@@ -49,7 +49,7 @@ struct ApiRequest {
   int n = 1;  // choices, whose seeds are seed, seed + 1, ...
   bool stream = false;
   std::unique_ptr<ReplyFormat> format;
-  std::vector<std::string> notes;  // for the log: what was left out of the request, such as tools that are no functions
+  std::vector<std::string> warnings;  // what was left out of the request, a line each, for the log
 };
 
 // One of the APIs. The model's name is checked before `parse`.
@@ -62,5 +62,8 @@ const Api& chat_completions_api();
 const Api& completions_api();
 const Api& responses_api();
 const Api& messages_api();
+
+// POST /v1/messages/count_tokens: what ChatService::count_tokens counts. The answer is {"input_tokens": N}.
+std::variant<ChatRequest, ApiError> parse_count_tokens(const OrderedJson& body, const ChatService& service);
 
 }  // namespace lily::server
