@@ -33,6 +33,17 @@ bool is_nothing(const OrderedJson& value) {
   return !value.is_number() && value.empty();
 }
 
+std::optional<int64_t> whole_number(const OrderedJson& number) {
+  if (number.is_number_unsigned()) {
+    const uint64_t value = number.get<uint64_t>();
+    return value >> 63 ? std::nullopt : std::optional(static_cast<int64_t>(value));
+  }
+  if (number.is_number_integer()) return number.get<int64_t>();
+  const double value = number.get<double>();
+  if (std::abs(value) >= 0x1p53 || value != std::floor(value)) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
+
 std::string quoted_list(std::initializer_list<std::string_view> words) {
   std::string list;
   for (const std::string_view word : words) (list += list.empty() ? "\"" : ", \"").append(word) += '"';
@@ -43,10 +54,19 @@ std::string quoted_list(std::initializer_list<std::string_view> words) {
 
 void blame(Fault& fault, const std::string& param, const std::string& problem) {
   if (fault) return;
+  const std::string name = shortened(param);
   fault = ApiError{.status = 400,
                    .type = "invalid_request_error",
-                   .message = param.empty() ? problem : param + ": " + problem,
-                   .param = param};
+                   .message = name.empty() ? shortened(problem) : name + ": " + shortened(problem),
+                   .param = name};
+}
+
+std::string shortened(const std::string& text) {
+  constexpr size_t limit = 400;
+  if (text.size() <= limit) return text;
+  size_t end = limit;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // between characters
+  return text.substr(0, end) + "...";
 }
 
 std::optional<OrderedJson> parse_inner_json(std::string_view text) {
@@ -55,6 +75,8 @@ std::optional<OrderedJson> parse_inner_json(std::string_view text) {
   if (value.is_discarded()) return std::nullopt;
   return value;
 }
+
+std::string element(const std::string& list, size_t i) { return list + "[" + std::to_string(i) + "]"; }
 
 std::string to_text(const OrderedJson& value) {
   return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
@@ -108,12 +130,16 @@ std::optional<double> JsonFields::number(std::string_view key) {
 std::optional<int64_t> JsonFields::integer(std::string_view key, int64_t least) {
   const OrderedJson* value = of_kind(key, &OrderedJson::is_number, "a whole number");
   if (!value) return std::nullopt;
-  const double real = value->get<double>();
-  if (std::abs(real) >= 0x1p53 || real != std::floor(real) || real < static_cast<double>(least)) {
-    blame(key, "must be a whole number of " + std::to_string(least) + " or more");
-    return std::nullopt;
-  }
-  return static_cast<int64_t>(real);
+  const std::optional<int64_t> whole = whole_number(*value);
+  if (whole && *whole >= least) return whole;
+  blame(key, "must be a whole number of " + std::to_string(least) + " or more");
+  return std::nullopt;
+}
+
+std::optional<int64_t> JsonFields::token_count(std::string_view key) {
+  std::optional<int64_t> count = integer(key, 1);
+  if (count) *count = std::min(*count, int64_t{1} << 40);  // more than any context, and safe to add to
+  return count;
 }
 
 const std::string* JsonFields::required_string(std::string_view key) {

@@ -20,6 +20,9 @@ void blame(Fault& fault, const std::string& param, const std::string& problem);
 // JSON text from inside a request or a reply. Nothing: it is malformed, or nested deeper than 100 levels.
 std::optional<OrderedJson> parse_inner_json(std::string_view text);
 
+std::string shortened(const std::string& text);  // to what fits in an error, where a client may have sent anything
+std::string element(const std::string& list, size_t i);  // "list[i]"
+
 // One line; never throws, whatever the bytes of its strings.
 std::string to_text(const OrderedJson& value);
 
@@ -37,6 +40,7 @@ class JsonFields {
   std::optional<bool> boolean(std::string_view key);
   std::optional<double> number(std::string_view key);
   std::optional<int64_t> integer(std::string_view key, int64_t least);  // 4096.0 is one too
+  std::optional<int64_t> token_count(std::string_view key);             // 1 or more
 
   const std::string* required_string(std::string_view key);
   // One of `choices`.

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "server/messages.h"
@@ -38,8 +38,6 @@ class MessagesParser {
   MessagesFormatOptions shape_;
 };
 
-std::string at(const std::string& list, size_t i) { return list + "[" + std::to_string(i) + "]"; }
-
 // Claude Code puts a line with a checksum of the request first, which would make every prompt a new one.
 std::string without_billing_line(std::string text) {
   if (!text.starts_with("x-anthropic-billing-header:")) return text;
@@ -56,8 +54,7 @@ void MessagesParser::read_system(const OrderedJson* system, const std::string& p
   }
   std::string text;
   for (size_t i = 0; i < system->size() && !fault_; ++i) {
-    OrderedJson one = OrderedJson::array({(*system)[i]});
-    const std::string block = without_billing_line(read_text(&one, path, {"text"}, fault_));
+    const std::string block = without_billing_line(read_part((*system)[i], element(path, i), {"text"}, fault_));
     if (!text.empty() && !block.empty()) text += "\n\n";
     text += block;
   }
@@ -81,8 +78,8 @@ void MessagesParser::read_message(const OrderedJson& json, const std::string& pa
   bool has_text = content->empty();
   for (size_t i = 0; i < content->size() && !fault_; ++i) {
     const OrderedJson& block = (*content)[i];
-    if (!user) read_assistant_block(block, at(content_path, i));
-    else read_user_block(block, at(content_path, i), text);
+    if (!user) read_assistant_block(block, element(content_path, i));
+    else read_user_block(block, element(content_path, i), text);
     has_text |= block.is_object() && block.contains("type") && block["type"] == "text";
   }
   // After the results that the same message brings.
@@ -127,15 +124,15 @@ void MessagesParser::read_assistant_block(const OrderedJson& json, const std::st
 // A function is what has no type, or the type "custom"; all others run on Anthropic's servers.
 void MessagesParser::read_tools() {
   const OrderedJson* tools = body_.array("tools");
-  std::string skipped;
+  std::set<std::string> skipped;
   for (size_t i = 0; tools && i < tools->size() && !fault_; ++i) {
-    JsonFields tool((*tools)[i], at("tools", i), fault_);
+    JsonFields tool((*tools)[i], element("tools", i), fault_);
     const std::string* type = tool.string("type");
     if (fault_) return;
     if (!type || *type == "custom") chat_.tools.push_back(read_function(tool, "input_schema"));
-    else skipped += (skipped.empty() ? "" : ", ") + *type;
+    else skipped.insert(*type);
   }
-  if (!skipped.empty()) request_.warnings.push_back("tools left out, only functions are supported: " + skipped);
+  warn_of_skipped(skipped, request_);
 }
 
 void MessagesParser::read_tool_choice() {
@@ -163,7 +160,7 @@ void MessagesParser::read_thinking() {
     const std::string* type = thinking.choice("type", {"enabled", "adaptive", "disabled"});
     if (!type) return thinking.blame("type", "is required");
     chat_.enable_thinking = *type != "disabled";
-    const auto budget = thinking.integer("budget_tokens", 1);
+    const auto budget = thinking.token_count("budget_tokens");
     if (chat_.enable_thinking) chat_.reply.thinking_budget = budget;
     // Nothing summarises here: "summarized" shows all.
     const std::string* display = thinking.choice("display", {"summarized", "omitted"});
@@ -176,7 +173,7 @@ void MessagesParser::read_thinking() {
 void MessagesParser::read_output_config() {
   if (const OrderedJson* object = body_.object("output_config")) {
     JsonFields config(*object, "output_config", fault_);
-    config.skip({"effort"});  // the model knows no degrees
+    config.skip({"effort", "task_budget"});  // the model knows no degrees
     read_format(config.any("format"), "output_config.format", chat_, fault_);
     config.refuse_others();
   }
@@ -188,7 +185,7 @@ void MessagesParser::read_stop_sequences() {
   for (size_t i = 0; stops && i < stops->size(); ++i) {
     const OrderedJson& stop = (*stops)[i];
     if (!stop.is_string() || stop.get_ref<const std::string&>().empty()) {
-      return blame(fault_, at("stop_sequences", i), "must be a text that is not empty");
+      return blame(fault_, element("stop_sequences", i), "must be a text that is not empty");
     }
     chat_.reply.splitter.stops.push_back(stop.get<std::string>());
   }
@@ -200,7 +197,7 @@ void MessagesParser::read_prompt() {
   read_system(body_.any("system"), "system");
   const OrderedJson* messages = body_.array("messages");
   if (!messages) return body_.blame("messages", "is required");
-  for (size_t i = 0; i < messages->size() && !fault_; ++i) read_message((*messages)[i], at("messages", i));
+  for (size_t i = 0; i < messages->size() && !fault_; ++i) read_message((*messages)[i], element("messages", i));
   read_tools();
   read_tool_choice();
   read_thinking();
@@ -212,11 +209,11 @@ void MessagesParser::check_others() {
   read_stop_sequences();
   read_sampling(body_, service_, chat_, fault_);
   request_.stream = body_.boolean("stream").value_or(false);
-  chat_.reply.max_tokens = body_.integer("max_tokens", 1);
+  chat_.reply.max_tokens = body_.token_count("max_tokens");
   body_.refuse({"container", "mcp_servers"});
   // context_management asks to forget parts of the conversation, which would cost the prefix that is already computed.
   body_.skip({"cache_control", "metadata", "service_tier", "context_management", "betas", "speed", "inference_geo",
-              "diagnostics", "user_profile_id", "workspace_id"});
+              "diagnostics", "anthropic_version", "anthropic_beta", "user_profile_id", "workspace_id"});
   body_.refuse_others();
 }
 

@@ -50,22 +50,27 @@ void read_effort(JsonFields& fields, std::string_view key, ChatRequest& chat) {
   if (effort) chat.enable_thinking = *effort != "none";
 }
 
+std::string read_part(const OrderedJson& json, const std::string& path, std::initializer_list<std::string_view> types,
+                      Fault& fault) {
+  JsonFields part(json, path, fault);
+  const std::string* type = part.required_string("type");
+  if (!type) return "";
+  if (std::find(types.begin(), types.end(), *type) == types.end()) {
+    part.blame("type", "\"" + *type + "\" is not supported here, only text is");
+    return "";
+  }
+  const std::string* text = part.string("text");
+  return text ? *text : "";
+}
+
 std::string read_text(const OrderedJson* content, const std::string& path,
                       std::initializer_list<std::string_view> types, Fault& fault) {
-  if (!content || content->is_null()) return "";
+  if (!content) return "";
   if (content->is_string()) return content->get<std::string>();
   if (!content->is_array()) blame(fault, path, "must be a text or a list of parts");
   std::string text;
-  for (size_t i = 0; i < content->size() && !fault; ++i) {
-    JsonFields part((*content)[i], path + "[" + std::to_string(i) + "]", fault);
-    const std::string* type = part.required_string("type");
-    if (!type) break;
-    if (std::find(types.begin(), types.end(), *type) == types.end()) {
-      part.blame("type", "parts of type \"" + *type + "\" are not supported here, only text is");
-    } else if (const std::string* piece = part.string("text")) {
-      text += *piece;
-    }
-  }
+  for (size_t i = 0; i < content->size() && !fault; ++i)
+    text += read_part((*content)[i], element(path, i), types, fault);
   return text;
 }
 
@@ -82,6 +87,12 @@ OrderedJson read_function(JsonFields& tool, std::string_view parameters) {
   const OrderedJson* schema = tool.object(parameters);
   function["parameters"] = schema ? *schema : OrderedJson{{"type", "object"}, {"properties", OrderedJson::object()}};
   return {{"type", "function"}, {"function", std::move(function)}};
+}
+
+void warn_of_skipped(const std::set<std::string>& types, ApiRequest& request) {
+  if (types.empty()) return;
+  // As JSON: a line stays a line, whatever the client sent.
+  request.warnings.push_back("tools left out, as only functions are supported: " + shortened(to_text(types)));
 }
 
 bool declares(const std::vector<OrderedJson>& tools, const std::string& name) {

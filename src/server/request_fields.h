@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,11 @@ void read_template_fields(JsonFields& body, ChatRequest& chat, Fault& fault);
 // Any effort but "none" means thinking: the model knows no degrees.
 void read_effort(JsonFields& fields, std::string_view key, ChatRequest& chat);
 
-// A text, or a list of parts of these types with a field `text`, joined as the template joins them; nothing: no text.
+// A part of one of these types, with a field `text`.
+std::string read_part(const OrderedJson& part, const std::string& path, std::initializer_list<std::string_view> types,
+                      Fault& fault);
+
+// A text, or a list of such parts, joined as the template joins them; nothing: no text.
 std::string read_text(const OrderedJson* content, const std::string& path,
                       std::initializer_list<std::string_view> types, Fault& fault);
 
@@ -29,6 +34,9 @@ OrderedJson read_arguments(const OrderedJson& arguments);
 
 // A function as the template shows it, with an empty object of parameters where the client gave none. Also checks it.
 OrderedJson read_function(JsonFields& tool, std::string_view parameters);
+
+// A line for the log, where there is something to say.
+void warn_of_skipped(const std::set<std::string>& types, ApiRequest& request);
 
 bool declares(const std::vector<OrderedJson>& tools, const std::string& name);
 // Whether the functions there are can satisfy the choice.

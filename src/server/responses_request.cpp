@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -41,12 +43,13 @@ class ResponsesParser {
 };
 
 void ResponsesParser::read_input() {
-  if (const std::string* instructions = body_.string("instructions")) turns_.text(Role::system, *instructions);
+  const std::string* instructions = body_.string("instructions");
+  if (instructions && !instructions->empty()) turns_.text(Role::system, *instructions);
   const OrderedJson* input = body_.any("input");
   if (!input) return;
   if (input->is_string()) return turns_.text(Role::user, input->get<std::string>());
   if (!input->is_array()) return body_.blame("input", "must be a text or a list of items");
-  for (size_t i = 0; i < input->size() && !fault_; ++i) read_item((*input)[i], "input[" + std::to_string(i) + "]");
+  for (size_t i = 0; i < input->size() && !fault_; ++i) read_item((*input)[i], element("input", i));
 }
 
 void ResponsesParser::read_item(const OrderedJson& json, const std::string& path) {
@@ -97,7 +100,7 @@ void ResponsesParser::read_tools() {
   const OrderedJson* tools = body_.array("tools");
   std::set<std::string> skipped;
   for (size_t i = 0; tools && i < tools->size() && !fault_; ++i) {
-    JsonFields tool((*tools)[i], "tools[" + std::to_string(i) + "]", fault_);
+    JsonFields tool((*tools)[i], element("tools", i), fault_);
     const std::string* type = tool.required_string("type");
     if (!type) return;
     if (*type == "function") {
@@ -109,9 +112,7 @@ void ResponsesParser::read_tools() {
       skipped.insert(*type);
     }
   }
-  std::string types;
-  for (const std::string& type : skipped) types += (types.empty() ? "" : ", ") + type;
-  if (!types.empty()) request_.warnings.push_back("tools left out, only functions are supported: " + types);
+  warn_of_skipped(skipped, request_);
 }
 
 void ResponsesParser::read_tool_choice() {
@@ -145,7 +146,7 @@ void ResponsesParser::read_allowed_tools(JsonFields& choice) {
   if (!tools) return choice.blame("tools", "is required");
   std::set<std::string> allowed;
   for (size_t i = 0; i < tools->size() && !fault_; ++i) {
-    JsonFields tool((*tools)[i], "tool_choice.tools[" + std::to_string(i) + "]", fault_);
+    JsonFields tool((*tools)[i], element("tool_choice.tools", i), fault_);
     const std::string* name = tool.string("name");
     if (name && !declares(chat_.tools, *name)) tool.blame("name", "is no function of this request");
     if (name) allowed.insert(*name);
@@ -188,9 +189,12 @@ void ResponsesParser::check_include() {
   for (size_t i = 0; include && i < include->size(); ++i) {
     // Asked for by Codex; reasoning is sent in the clear instead.
     if ((*include)[i] == "reasoning.encrypted_content") continue;
-    blame(fault_, "include[" + std::to_string(i) + "]", to_text((*include)[i]) + " is not supported");
+    blame(fault_, element("include", i), to_text((*include)[i]) + " is not supported");
   }
 }
+
+// 0.7 rather than the double that is nearest to the float.
+OrderedJson as_written(float value) { return OrderedJson::parse(fmt::format("{}", value)); }
 
 // Either what the client sent, or what holds without it.
 OrderedJson ResponsesParser::settings() {
@@ -207,11 +211,11 @@ OrderedJson ResponsesParser::settings() {
           {"prompt_cache_key", given("prompt_cache_key", nullptr)},
           {"reasoning", given("reasoning", {{"effort", nullptr}, {"summary", nullptr}})},
           {"store", false},
-          {"temperature", chat_.reply.sampling.temperature},
+          {"temperature", as_written(chat_.reply.sampling.temperature)},
           {"text", given("text", {{"format", {{"type", "text"}}}})},
           {"tool_choice", given("tool_choice", "auto")},
           {"tools", tools_},
-          {"top_p", chat_.reply.sampling.top_p},
+          {"top_p", as_written(chat_.reply.sampling.top_p)},
           {"truncation", "disabled"},
           {"user", given("user", nullptr)}};
 }
@@ -227,7 +231,7 @@ std::variant<ApiRequest, ApiError> ResponsesParser::parse() {
   read_stream_options();
   check_include();
   read_sampling(body_, service_, chat_, fault_);
-  chat_.reply.max_tokens = body_.integer("max_output_tokens", 1);
+  chat_.reply.max_tokens = body_.token_count("max_output_tokens");
   body_.choice("truncation", {"disabled"});
   if (const auto top = body_.integer("top_logprobs", 0); top && *top > 0)
     body_.blame("top_logprobs", "is not supported");
