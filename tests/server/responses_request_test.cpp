@@ -101,7 +101,7 @@ TEST(ResponsesRequest, CT_05_ArgumentsOfAnyKind) {
 }
 
 TEST(ResponsesRequest, ArgumentsNestedTooDeepStayText) {
-  const std::string deep(200'000, '[');
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   Parsed parsed = parse(R"({"input":[{"type":"function_call","call_id":"c","name":"f","arguments":")" + deep + "\"}]}");
   EXPECT_EQ(parsed.chat().messages[0].tool_calls[0].arguments, deep);
 }
