@@ -154,20 +154,20 @@ void MessagesParser::read_tool_choice() {
 }
 
 void MessagesParser::read_thinking() {
-  chat_.enable_thinking = false;
+  ThinkingWish wish;
   if (const OrderedJson* object = body_.object("thinking")) {
     JsonFields thinking(*object, "thinking", fault_);
     const std::string* type = thinking.choice("type", {"enabled", "adaptive", "disabled"});
     if (!type) return thinking.blame("type", "is required");
-    chat_.enable_thinking = *type != "disabled";
-    const auto budget = thinking.token_count("budget_tokens");
-    if (chat_.enable_thinking) chat_.reply.thinking_budget = budget;
+    wish.says(*type != "disabled");
+    wish.budget = thinking.token_count("budget_tokens");
     // Nothing summarises here: "summarized" shows all.
     const std::string* display = thinking.choice("display", {"summarized", "omitted"});
     shape_.show_thinking = !display || *display != "omitted";
     thinking.refuse_others();
   }
-  read_template_fields(body_, chat_, fault_);
+  read_template_fields(body_, wish, chat_, fault_);
+  wish.apply(false, chat_);
 }
 
 void MessagesParser::read_output_config() {

@@ -34,20 +34,32 @@ void read_sampling(JsonFields& body, const ChatService& service, ChatRequest& ch
   }
 }
 
-void read_template_fields(JsonFields& body, ChatRequest& chat, Fault& fault) {
-  read_effort(body, "reasoning_effort", chat);
-  if (const auto thinks = body.boolean("enable_thinking")) chat.enable_thinking = *thinks;
+void ThinkingWish::apply(bool otherwise, ChatRequest& chat) const {
+  chat.enable_thinking = !off && (on || otherwise);
+  if (chat.enable_thinking) chat.reply.thinking_budget = budget;
+}
+
+void read_effort(JsonFields& fields, std::string_view key, ThinkingWish& wish) {
+  constexpr int64_t low_budget = 4096;
+  const std::string* effort = fields.choice(key, {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
+  if (!effort) return;
+  wish.says(*effort != "none" && *effort != "minimal");
+  if (*effort == "low" && !wish.budget) wish.budget = low_budget;
+}
+
+void read_template_fields(JsonFields& body, ThinkingWish& wish, ChatRequest& chat, Fault& fault) {
+  const auto read = [&](JsonFields& fields) {
+    wish.says(fields.boolean("enable_thinking"));
+    if (const auto keeps = fields.boolean("preserve_thinking")) chat.preserve_thinking = *keeps;
+    if (const auto budget = fields.token_count("thinking_budget")) wish.budget = *budget;
+    read_effort(fields, "reasoning_effort", wish);
+  };
+  read(body);
   const OrderedJson* object = body.object("chat_template_kwargs");
   if (!object) return;
   JsonFields kwargs(*object, body.path("chat_template_kwargs"), fault);
-  if (const auto thinks = kwargs.boolean("enable_thinking")) chat.enable_thinking = *thinks;
-  if (const auto keeps = kwargs.boolean("preserve_thinking")) chat.preserve_thinking = *keeps;
+  read(kwargs);
   kwargs.refuse_others();
-}
-
-void read_effort(JsonFields& fields, std::string_view key, ChatRequest& chat) {
-  const std::string* effort = fields.choice(key, {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
-  if (effort) chat.enable_thinking = *effort != "none";
 }
 
 std::string read_part(const OrderedJson& json, const std::string& path, std::initializer_list<std::string_view> types,

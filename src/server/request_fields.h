@@ -15,11 +15,20 @@ namespace lily::server {
 // be settled before. Without a seed: a new one.
 void read_sampling(JsonFields& body, const ChatService& service, ChatRequest& chat, Fault& fault);
 
-// chat_template_kwargs, enable_thinking and reasoning_effort, which say more than the API's own fields and win over them.
-void read_template_fields(JsonFields& body, ChatRequest& chat, Fault& fault);
+// What a request says about thinking, in any number of places. Off wins over on, and a budget over a guess.
+struct ThinkingWish {
+  bool on = false, off = false;
+  std::optional<int64_t> budget;  // tokens
 
-// Any effort but "none" means thinking: the model knows no degrees.
-void read_effort(JsonFields& fields, std::string_view key, ChatRequest& chat);
+  void says(std::optional<bool> enabled) { (enabled.value_or(false) ? on : off) |= enabled.has_value(); }
+  void apply(bool otherwise, ChatRequest& chat) const;  // `otherwise`: what holds where nothing was said
+};
+
+// An effort: "none" and "minimal" mean off, "low" is a budget.
+void read_effort(JsonFields& fields, std::string_view key, ThinkingWish& wish);
+
+// chat_template_kwargs, and reasoning_effort, enable_thinking, preserve_thinking and thinking_budget there and in the body.
+void read_template_fields(JsonFields& body, ThinkingWish& wish, ChatRequest& chat, Fault& fault);
 
 // A part of one of these types, with a field `text`.
 std::string read_part(const OrderedJson& part, const std::string& path, std::initializer_list<std::string_view> types,

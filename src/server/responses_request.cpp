@@ -157,13 +157,15 @@ void ResponsesParser::read_allowed_tools(JsonFields& choice) {
 }
 
 void ResponsesParser::read_reasoning_options() {
+  ThinkingWish wish;
   if (const OrderedJson* object = body_.object("reasoning")) {
     JsonFields reasoning(*object, "reasoning", fault_);
-    read_effort(reasoning, "effort", chat_);
+    read_effort(reasoning, "effort", wish);
     reasoning.skip({"summary", "generate_summary", "context"});  // the reasoning itself is always shown
     reasoning.refuse_others();
   }
-  read_template_fields(body_, chat_, fault_);
+  read_template_fields(body_, wish, chat_, fault_);
+  wish.apply(true, chat_);
 }
 
 void ResponsesParser::read_text_options() {

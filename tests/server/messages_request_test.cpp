@@ -125,6 +125,7 @@ TEST(MessagesRequest, CT_14_ThinkingByEveryRoute) {
   EXPECT_EQ(enabled.chat().reply.thinking_budget, 2048);
   EXPECT_FLOAT_EQ(enabled.chat().reply.sampling.temperature, 0.6f);
   EXPECT_TRUE(parse_with(R"("thinking":{"type":"adaptive","display":"omitted"})").chat().enable_thinking);
+  EXPECT_TRUE(parse_with(R"("chat_template_kwargs":{"enable_thinking":true})").chat().enable_thinking);
   expect_refused(parse_with(R"("thinking":{"type":"sometimes"})"), "thinking.type");
   expect_refused(parse_with(R"("thinking":{"type":"enabled","budget_tokens":0})"), "thinking.budget_tokens");
 }

@@ -140,9 +140,11 @@ TEST(ResponsesRequest, ReasoningFromContentOrSummary) {
 }
 
 TEST(ResponsesRequest, CT_14_ThinkingOffByEveryRoute) {
-  for (const char* field : {R"("reasoning":{"effort":"none"})", R"("chat_template_kwargs":{"enable_thinking":false})",
-                            R"("reasoning_effort":"none")", R"("enable_thinking":false)",
-                            R"("reasoning":{"effort":"high"},"chat_template_kwargs":{"enable_thinking":false})"}) {
+  for (const char* field :
+       {R"("reasoning":{"effort":"none"})", R"("chat_template_kwargs":{"enable_thinking":false})",
+        R"("reasoning_effort":"none")", R"("enable_thinking":false)", R"("reasoning":{"effort":"minimal"})",
+        R"("reasoning":{"effort":"none"},"chat_template_kwargs":{"enable_thinking":true})",
+        R"("reasoning":{"effort":"high"},"chat_template_kwargs":{"enable_thinking":false})"}) {
     Parsed parsed = parse(std::string(R"({"input":"hi",)") + field + "}");
     EXPECT_FALSE(parsed.chat().enable_thinking) << field;
     EXPECT_FLOAT_EQ(parsed.chat().reply.sampling.top_p, 0.8f) << field;  // the other mode's defaults
@@ -150,6 +152,8 @@ TEST(ResponsesRequest, CT_14_ThinkingOffByEveryRoute) {
   Parsed parsed = parse(R"({"input":"hi","reasoning":{"effort":null}})");
   EXPECT_TRUE(parsed.chat().enable_thinking);
   EXPECT_FLOAT_EQ(parsed.chat().reply.sampling.top_p, 0.95f);
+  EXPECT_EQ(parse(R"({"input":"hi","reasoning":{"effort":"low"}})").chat().reply.thinking_budget, 4096);
+  EXPECT_EQ(parse(R"({"input":"hi","reasoning_effort":"low","thinking_budget":7})").chat().reply.thinking_budget, 7);
   expect_refused(R"({"input":"hi","reasoning":{"effort":"banana"}})", "reasoning.effort");
   expect_refused(R"({"input":"hi","chat_template_kwargs":{"thinking":false}})", "chat_template_kwargs.thinking");
 }
