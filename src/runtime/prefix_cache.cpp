@@ -47,32 +47,31 @@ PrefixCache::Place PrefixCache::walk(std::span<const int32_t> tokens) const {
 
 int64_t PrefixCache::shared_prefix(std::span<const int32_t> tokens) const { return walk(tokens).matched; }
 
-int64_t PrefixCache::longest(std::span<const int32_t> tokens, int64_t limit) const {
-  const Node* node = walk(tokens).node;
+// The deepest node on the way along `tokens` that has a snapshot somewhere; the root: none.
+PrefixCache::Node& PrefixCache::deepest(std::span<const int32_t> tokens, int64_t limit) const {
+  Node* node = walk(tokens).node;
   while (node != root_.get() && (node->end > limit || (!node->snapshot && node->stored.empty()))) node = node->parent;
-  return node->end;
+  return *node;
+}
+
+int64_t PrefixCache::longest(std::span<const int32_t> tokens, int64_t limit) const {
+  return deepest(tokens, limit).end;
 }
 
 std::shared_ptr<const Snapshot> PrefixCache::find(std::span<const int32_t> tokens, int64_t limit) {
-  for (Node* node = walk(tokens).node; node != root_.get();) {
-    Node* parent = node->parent;  // a node whose file is damaged may go
-    if (node->end <= limit) {
-      if (const std::shared_ptr<const Snapshot> snapshot = load(*node)) return snapshot;
-    }
-    node = parent;
+  while (true) {
+    Node& node = deepest(tokens, limit);
+    if (&node == root_.get()) return nullptr;
+    if (const std::shared_ptr<const Snapshot> snapshot = load(node)) return snapshot;
+    drop_if_useless(&node);  // its file is damaged
   }
-  return nullptr;
 }
 
-// The node's snapshot, from the disk where memory does not have it.
+// The node's snapshot, from the disk where memory does not have it. Null: the file is damaged, and forgotten.
 std::shared_ptr<const Snapshot> PrefixCache::load(Node& node) {
   if (!node.snapshot && !node.stored.empty()) {
     node.snapshot = read_stored(node);
-    if (!node.snapshot) {
-      node.stored.clear();
-      drop_if_useless(&node);
-      return nullptr;
-    }
+    if (!node.snapshot) node.stored.clear();
   }
   if (node.snapshot) node.used = ++clock_;
   return node.snapshot;

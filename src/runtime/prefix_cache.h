@@ -44,6 +44,7 @@ class PrefixCache {
   struct Place;  // where a walk along tokens ends
 
   Place walk(std::span<const int32_t> tokens) const;
+  Node& deepest(std::span<const int32_t> tokens, int64_t limit) const;
   Node& node_at(std::span<const int32_t> tokens);
   std::shared_ptr<const Snapshot> load(Node& node);
   std::shared_ptr<const Snapshot> read_stored(const Node& node);

@@ -15,13 +15,13 @@ namespace lily {
 // top-p, min-p. Each cut sees the distribution that the one before it left, renormalised. The penalties look at the reply's
 // own tokens only, never at the prompt: names from a question stay sayable.
 struct SamplingParams {
-  float temperature = 1.0f;         // 0: greedy
-  int top_k = 20;                   // the k likeliest; 0: all
-  float top_p = 0.95f;              // the likeliest whose probabilities reach p; 1: all
-  float min_p = 0.0f;               // at least this fraction of the likeliest's probability; 0: all
-  float repetition_penalty = 1.0f;  // seen tokens: positive logits divided by it, others multiplied
-  float presence_penalty = 0.0f;    // subtracted from the logit of a seen token
-  float frequency_penalty = 0.0f;   // subtracted once for every time that a token was seen
+  float temperature = 1.0f;                       // 0: greedy
+  int top_k = 20;                                 // the k likeliest; 0: all
+  float top_p = 0.95f;                            // the likeliest whose probabilities reach p; 1: all
+  float min_p = 0.0f;                             // at least this fraction of the likeliest's probability; 0: all
+  float repetition_penalty = 1.0f;                // seen tokens: positive logits divided by it, others multiplied
+  float presence_penalty = 0.0f;                  // subtracted from the logit of a seen token
+  float frequency_penalty = 0.0f;                 // subtracted once for every time that a token was seen
   std::unordered_map<int32_t, float> logit_bias;  // id -> what is added to its logit
   uint64_t seed = 0;
 };

@@ -250,12 +250,12 @@ TEST_F(SchedulerTest, NobodyStallsAndNobodyStarves) {
   const auto reader = submit(request(numbers(20, 270), 1));
   int stalled = 0, longest = 0;  // chunks between two tokens of the writer
   std::optional<Reply> read;
-  size_t seen = backend_.chunks.size();
+  int seen = backend_.prefills;
   for (bool done = false; !done;) {
     const auto event = writer->wait(20s);
     ASSERT_TRUE(event);
-    stalled = static_cast<int>(backend_.chunks.size() - seen);
-    seen = backend_.chunks.size();
+    stalled = backend_.prefills - seen;
+    seen += stalled;
     longest = std::max(longest, stalled);
     done = std::get_if<Reply>(&*event) != nullptr;
     if (!done && !read) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -100,6 +101,7 @@ class FakeBackend : public Backend {
     }
     if (want == WantLogits::last) write_logits(fake, logits);
     chunks.push_back(count);
+    ++prefills;
     std::this_thread::sleep_for(delay);
     return {};
   }
@@ -154,9 +156,10 @@ class FakeBackend : public Backend {
   StateCost state_cost() const override { return {FakeState::fixed_bytes, FakeState::token_bytes}; }
   size_t state_bytes() const override { return *meter_; }
 
-  std::vector<int64_t> chunks;  // lengths of the prefill calls
-  std::vector<size_t> batches;  // items of the decode calls
-  int decoded = 0, snapshots = 0, restores = 0, resets = 0;
+  std::vector<int64_t> chunks;                 // lengths of the prefill calls
+  std::vector<size_t> batches;                 // items of the decode calls
+  std::atomic<int> decoded = 0, prefills = 0;  // calls, for other threads to look at
+  int snapshots = 0, restores = 0, resets = 0;
   std::vector<std::string> breaches;
   bool fail_next_prefill = false;
   std::chrono::microseconds delay{0};  // of every call
