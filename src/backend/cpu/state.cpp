@@ -1,6 +1,7 @@
 #include "backend/cpu/state.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace lily::cpu {
 namespace {
@@ -67,6 +68,7 @@ void CpuState::reserve(int64_t tokens) {
     KvBlocks& kv = layers[i].kv;
     const auto partial = static_cast<size_t>(position_ / KvBlock::tokens);  // the one that will be written next
     if (partial < kv.size() && kv[partial].use_count() > 1) kv[partial] = std::make_shared<KvBlock>(*kv[partial]);
+    std::atomic_thread_fence(std::memory_order_acquire);  // another thread may just have read it and let it go
     while (static_cast<int64_t>(kv.size()) * KvBlock::tokens < position_ + tokens) {
       kv.push_back(std::make_shared<KvBlock>(layout_.config, layout_.kv_dtype, layout_.meter));
     }
