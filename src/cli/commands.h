@@ -21,6 +21,7 @@ Command generate_command(CLI::App& app);
 Command inspect_command(CLI::App& app);
 Command pull_command(CLI::App& app);
 Command quantize_command(CLI::App& app);
+Command serve_command(CLI::App& app);
 Command synth_command(CLI::App& app);
 Command tokenize_command(CLI::App& app);
 

@@ -1,4 +1,4 @@
-// Ctrl-C as a flag, for as long as one of these lives. Only one at a time.
+// Ctrl-C, and where asked for SIGTERM, as a flag, for as long as one of these lives. Only one at a time.
 #pragma once
 
 #include <signal.h>
@@ -9,9 +9,10 @@ namespace lily::cli {
 
 class Interrupt {
  public:
-  // once: the second Ctrl-C ends the program as if nobody caught it.
+  // once: the second signal ends the program as if nobody caught it.
   enum class Catch { once, always };
-  explicit Interrupt(Catch mode);
+  enum class Signals { interrupt, interrupt_and_terminate };
+  explicit Interrupt(Catch mode, Signals signals = Signals::interrupt);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -23,7 +24,8 @@ class Interrupt {
 
  private:
   using Action = struct sigaction;
-  Action previous_{};
+  const Signals signals_;
+  Action previous_{}, previous_terminate_{};
 };
 
 }  // namespace lily::cli
