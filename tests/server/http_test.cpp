@@ -271,6 +271,20 @@ TEST(Http, BodiesThatAreNoJsonAreRefused) {
   EXPECT_TRUE(server.service.chats().empty());
 }
 
+TEST(Http, NestedJsonHasALimit) {
+  const RunningServer server;
+  const auto nested = [](int depth) {
+    return std::string(static_cast<size_t>(depth), '[') + std::string(static_cast<size_t>(depth), ']');
+  };
+  EXPECT_EQ(server.chat(",\"metadata\":" + nested(90)).status, 200);
+  for (const int depth : {110, 100'000}) {
+    const HttpAnswer answer = server.chat(",\"metadata\":" + nested(depth));
+    EXPECT_EQ(answer.status, 400);
+    EXPECT_NE(answer.body.find("nested deeper"), std::string::npos) << answer.body;
+  }
+  EXPECT_EQ(server.chat(R"(,"user":"[[[[\"[[[[")").status, 200);
+}
+
 TEST(Http, MalformedRequestsDoNoHarm) {
   HttpOptions options = RunningServer::options();
   options.body_bytes = 10'000;
