@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,7 @@ struct ServeSettings {
   server::HttpOptions http;
   SchedulerOptions scheduler;
   std::optional<std::string> api_key, api_key_file, cache_directory;
+  size_t store_bytes = StoreOptions().budget;
   bool no_cache_directory = false;
   bool quiet = false;
 };
@@ -57,6 +59,20 @@ void print_line(const std::string& line) {
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 
+// What was computed belongs to these weights and to the way in which they were used.
+StoreOptions store_of(const ServeSettings& settings, const Engine& engine) {
+  StoreOptions store;
+  if (settings.no_cache_directory) return store;
+  store.directory = settings.cache_directory.value_or(data_directory() + "/sessions");
+  store.budget = settings.store_bytes;
+  store.warn = [](const std::string& line) { print_line("lily: " + line); };
+  std::error_code failed;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(engine.checkpoint->directory(), failed);
+  store.model = fmt::format("{} {} {}{}", path.string(), engine.parameters, settings.model.backend,
+                            settings.model.exact ? " exact" : "");
+  return store;
+}
+
 std::string url_of(const std::string& host, int port) {
   return host.find(':') == host.npos ? fmt::format("http://{}:{}", host, port)
                                      : fmt::format("http://[{}]:{}", host, port);
@@ -70,14 +86,12 @@ Result<void> serve(ServeSettings settings) {
   LILY_CHECK(check_chat(engine));
   settings.scheduler.context = settings.model.context;
   settings.scheduler.chunk = settings.model.chunk;
-  if (!settings.no_cache_directory) {
-    settings.scheduler.cache_directory = settings.cache_directory.value_or(data_directory() + "/sessions");
-  }
-  LILY_TRY(const std::unique_ptr<ChatService> service, make_chat_service({.model_name = engine.name,
-                                                                          .backend = engine.backend.get(),
-                                                                          .tokenizer = &*engine.tokenizer,
-                                                                          .sampling = engine.sampling},
-                                                                         settings.scheduler));
+  LILY_TRY(const std::unique_ptr<ChatService> service,
+           make_chat_service({.model_name = engine.name,
+                              .backend = engine.backend.get(),
+                              .tokenizer = &*engine.tokenizer,
+                              .sampling = engine.sampling},
+                             settings.scheduler, store_of(settings, engine)));
   settings.http.routes = server::all_routes();
   settings.http.assets = server::web_assets();
   settings.http.connections =
@@ -120,6 +134,9 @@ void add_scheduler_options(CLI::App& command, ServeSettings& settings) {
   auto* directory =
       command.add_option("--cache-dir", settings.cache_directory, "Where conversations outlive the program")
           ->type_name("DIR");
+  command.add_option("--cache-dir-size", settings.store_bytes, "Bytes of that folder, such as 16G")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("16G");
   command.add_flag("--no-cache-dir", settings.no_cache_directory, "They do not")->excludes(directory);
 }
 

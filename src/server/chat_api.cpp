@@ -38,7 +38,7 @@ void check_function(const OrderedJson& tool, const std::string& path, Faults& fa
 }
 
 // Hosted tools cannot run here. Agents send them beside their own and do without.
-void read_tools(FieldReader& fields, ChatRequest& request, std::vector<std::string>& notes) {
+void read_tools(FieldReader& fields, ChatRequest& request, std::vector<std::string>& warnings) {
   const OrderedJson* tools = fields.array("tools");
   if (!tools) return;
   for (size_t i = 0; i < tools->size(); ++i) {
@@ -49,7 +49,7 @@ void read_tools(FieldReader& fields, ChatRequest& request, std::vector<std::stri
     if (!type) fields.faults().add(entry.path_of("type"), "missing", "function");
     if (fields.faults().any()) return;
     if (*type != "function") {
-      notes.push_back(path + " left out: type " + type->substr(0, 40) + " is not function");
+      warnings.push_back(path + " left out: type " + type->substr(0, 40) + " is not function");
       continue;
     }
     check_function(tool, path, fields.faults());
@@ -152,7 +152,7 @@ std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatServ
   if (thinking.enabled) request.reply.thinking_budget = thinking.budget;
   const CommonFields common = read_common(fields, service, request.reply);
   read_logprobs(fields, request.reply);
-  read_tools(fields, request, parsed.notes);
+  read_tools(fields, request, parsed.warnings);
   read_tool_choice(fields, request);
   read_response_format(fields, request);
   refuse_unsupported(fields);

@@ -53,7 +53,7 @@ class ChatFormat : public ReplyFormat {
     totals_.add(reply);
     OrderedJson chunk = chunk_of(index, OrderedJson::object());
     if (++finished_ == options_.choices) chunk["timings"] = totals_.timings();
-    out.push_back({"", to_text(chunk)});
+    out.push_back({"", json_text(chunk)});
   }
 
   void end(std::vector<SseEvent>& out) override {
@@ -61,13 +61,13 @@ class ChatFormat : public ReplyFormat {
       OrderedJson chunk = envelope(id_, "chat.completion.chunk", created_, service_);
       chunk["choices"] = OrderedJson::array();
       chunk["usage"] = totals_.usage();
-      out.push_back({"", to_text(chunk)});
+      out.push_back({"", json_text(chunk)});
     }
     out.push_back({"", "[DONE]"});
   }
 
   void fail(const ApiError& error, std::vector<SseEvent>& out) override {
-    out.push_back({"", to_text(openai_error(error))});
+    out.push_back({"", json_text(openai_error(error))});
   }
 
   SseEvent keep_alive() override { return {":", "still working"}; }
@@ -146,7 +146,7 @@ class ChatFormat : public ReplyFormat {
   }
 
   void send(int index, OrderedJson delta, std::vector<SseEvent>& out) {
-    out.push_back({"", to_text(chunk_of(index, std::move(delta)))});
+    out.push_back({"", json_text(chunk_of(index, std::move(delta)))});
   }
 
   const ChatService& service_;

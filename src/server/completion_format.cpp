@@ -42,7 +42,7 @@ class CompletionFormat : public ReplyFormat {
     }
     if (text.empty()) return;
     choice.text += text;
-    out.push_back({"", to_text(chunk_of(index, text))});
+    out.push_back({"", json_text(chunk_of(index, text))});
   }
 
   void finish(int index, const Reply& reply, std::vector<SseEvent>& out) override {
@@ -50,7 +50,7 @@ class CompletionFormat : public ReplyFormat {
     totals_.add(reply);
     OrderedJson chunk = chunk_of(index, "");
     if (++finished_ == options_.choices) chunk["timings"] = totals_.timings();
-    out.push_back({"", to_text(chunk)});
+    out.push_back({"", json_text(chunk)});
   }
 
   void end(std::vector<SseEvent>& out) override {
@@ -58,13 +58,13 @@ class CompletionFormat : public ReplyFormat {
       OrderedJson chunk = envelope(id_, "text_completion", created_, service_);
       chunk["choices"] = OrderedJson::array();
       chunk["usage"] = totals_.usage();
-      out.push_back({"", to_text(chunk)});
+      out.push_back({"", json_text(chunk)});
     }
     out.push_back({"", "[DONE]"});
   }
 
   void fail(const ApiError& error, std::vector<SseEvent>& out) override {
-    out.push_back({"", to_text(openai_error(error))});
+    out.push_back({"", json_text(openai_error(error))});
   }
 
   SseEvent keep_alive() override { return {":", "still working"}; }

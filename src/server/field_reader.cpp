@@ -36,7 +36,7 @@ std::string describe(const OrderedJson& value) {
   if (value.is_string()) {
     return "the string \"" + shortened(value.get_ref<const std::string&>().substr(0, 2 * shown_bytes)) + "\"";
   }
-  return to_text(value);
+  return json_text(value);
 }
 
 FieldReader::FieldReader(const OrderedJson& object, std::string path, Faults& faults)

@@ -18,10 +18,10 @@ namespace lily::server {
 
 // A path below /v1 that takes POST; it is served without the prefix too.
 struct ApiRoute {
-  enum class Does { reply, count_tokens };
+  using ParseCount = std::variant<ChatRequest, ApiError> (*)(const OrderedJson& body, const ChatService& service);
   std::string path;  // "/chat/completions"
   const Api* api;
-  Does does = Does::reply;
+  ParseCount parse_count = nullptr;  // where set, the path counts tokens instead of replying
 };
 
 // All the APIs there are.

@@ -103,7 +103,7 @@ class ReplyLoop {
   // The events as text, all of which one write sends.
   void pack() {
     if (options_.stream) {
-      for (const SseEvent& event : events_) text_ += to_text(event);
+      for (const SseEvent& event : events_) text_ += sse_text(event);
     }
     events_.clear();
     waiting_bytes_ = text_.size();

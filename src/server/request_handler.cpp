@@ -102,7 +102,7 @@ void RequestHandler::answer_error(const std::string& path, const ApiError& error
   const ApiRoute* route = route_of(path);
   response.status = error.status;
   if (error.retry_after > 0) response.set_header("Retry-After", std::to_string(error.retry_after));
-  response.set_content(to_text(route ? route->api->error_document(error) : openai_error(error)), json_type);
+  response.set_content(json_text(route ? route->api->error_document(error) : openai_error(error)), json_type);
 }
 
 // Everything that can be refused before any of the body is read.
@@ -205,10 +205,10 @@ void RequestHandler::answer_preflight(const httplib::Request& request, httplib::
 
 bool RequestHandler::answer_page(const std::string& path, const httplib::Request&, httplib::Response& response) {
   const std::string below = path_below_v1(path);
-  if (below == "/health") response.set_content(to_text(health_document(service_)), json_type);
+  if (below == "/health") response.set_content(json_text(health_document(service_)), json_type);
   else if (below == "/metrics") response.set_content(metrics_text(service_, counters_), "text/plain; version=0.0.4");
   else if (below == "/models") {
-    response.set_content(to_text(models_document(service_, options_.aliases, created_)), json_type);
+    response.set_content(json_text(models_document(service_, options_.aliases, created_)), json_type);
   } else if (below.starts_with("/models/")) {
     return answer_model(below, response);
   } else {
@@ -223,7 +223,7 @@ bool RequestHandler::answer_model(const std::string& path, httplib::Response& re
   const OrderedJson asked = {{"model", path.substr(std::string("/models/").size())}};
   if (const auto error = check_model(asked)) return answer_error(path, *error, response), true;
   response.status = 200;
-  response.set_content(to_text(model_document(service_, asked["model"].get<std::string>(), created_)), json_type);
+  response.set_content(json_text(model_document(service_, asked["model"].get<std::string>(), created_)), json_type);
   return true;
 }
 
@@ -286,29 +286,26 @@ void RequestHandler::start(const ApiRoute& route, const OrderedJson& body, httpl
         response);
   }
   if (const auto error = check_model(body)) return answer_error(route.path, *error, response);
-  if (route.does == ApiRoute::Does::count_tokens) return answer_count(route, body, response);
+  if (route.parse_count) return answer_count(route, body, response);
   auto parsed = route.api->parse(body, service_);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return answer_error(route.path, *error, response);
   auto& request = std::get<ApiRequest>(parsed);
-  for (const std::string& note : request.notes) {
-    if (options_.log) options_.log(Error{.where = route.path, .what = note}.message());
+  for (const std::string& warning : request.warnings) {
+    if (options_.log) options_.log(Error{.where = route.path, .what = warning}.message());
   }
   run(route, std::move(request), response, make_client);
 }
 
-// The body is that of a request without the fields that only a reply needs.
-void RequestHandler::answer_count(const ApiRoute& route, OrderedJson body, httplib::Response& response) {
-  if (body.is_object() && !body.contains("max_tokens")) body["max_tokens"] = 1;
-  auto parsed = route.api->parse(body, service_);
+void RequestHandler::answer_count(const ApiRoute& route, const OrderedJson& body, httplib::Response& response) {
+  const auto parsed = route.parse_count(body, service_);
   if (const auto* error = std::get_if<ApiError>(&parsed)) return answer_error(route.path, *error, response);
-  const auto* chat = std::get_if<ChatRequest>(&std::get<ApiRequest>(parsed).request);
-  const Result<int64_t> count = chat ? service_.count_tokens(*chat) : Result<int64_t>(0);
+  const Result<int64_t> count = service_.count_tokens(std::get<ChatRequest>(parsed));
   if (!count) {
     return answer_error(route.path, to_api_error({.kind = ServiceError::Kind::bad_request, .error = count.error()}),
                         response);
   }
   response.status = 200;
-  response.set_content(to_text(OrderedJson{{"input_tokens", *count}}), json_type);
+  response.set_content(json_text(OrderedJson{{"input_tokens", *count}}), json_type);
 }
 
 std::variant<std::vector<std::shared_ptr<Job>>, ApiError> RequestHandler::start_jobs(ApiRequest& request) {
@@ -333,7 +330,7 @@ void RequestHandler::run(const ApiRoute& route, ApiRequest request, httplib::Res
     entry.reply = run_reply(std::move(jobs), *request.format, *make_client(nullptr), loop);
     if (entry.reply->error) return answer_error(route.path, *entry.reply->error, response);
     response.status = 200;
-    return response.set_content(to_text(request.format->document()), json_type);
+    return response.set_content(json_text(request.format->document()), json_type);
   }
   response.status = 200;
   response.set_header("Cache-Control", "no-cache");
@@ -348,7 +345,7 @@ void RequestHandler::run(const ApiRoute& route, ApiRequest request, httplib::Res
           std::vector<SseEvent> events;
           format->fail({.status = 500, .type = "server_error", .code = "internal_error", .message = "internal error"},
                        events);
-          for (const SseEvent& event : events) client->send(to_text(event));
+          for (const SseEvent& event : events) client->send(sse_text(event));
         }
         sink.done();
         return !(entry.reply && entry.reply->gone);

@@ -45,7 +45,7 @@ class RequestHandler {
   bool answer_model(const std::string& path, httplib::Response& response);
   void answer_preflight(const httplib::Request& request, httplib::Response& response);
   void answer_error(const std::string& path, const ApiError& error, httplib::Response& response);
-  void answer_count(const ApiRoute& route, OrderedJson body, httplib::Response& response);
+  void answer_count(const ApiRoute& route, const OrderedJson& body, httplib::Response& response);
   void start(const ApiRoute& route, const OrderedJson& body, httplib::Response& response,
              const MakeClient& make_client);
   void run(const ApiRoute& route, ApiRequest request, httplib::Response& response, const MakeClient& make_client);

@@ -8,7 +8,7 @@ std::vector<ApiRoute> all_routes() {
       {"/completions", &completions_api()},
       {"/responses", &responses_api()},
       {"/messages", &messages_api()},
-      {"/messages/count_tokens", &messages_api(), ApiRoute::Does::count_tokens},
+      {"/messages/count_tokens", &messages_api(), parse_count_tokens},
   };
 }
 

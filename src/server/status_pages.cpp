@@ -84,6 +84,7 @@ std::string metrics_text(const ChatService& service, const HttpCounters& counter
   text.gauge("cache_bytes", "Memory that states and snapshots hold.", number(stats.cache_bytes));
   text.gauge("cache_budget_bytes", "Memory that they may hold.", number(stats.cache_budget));
   text.gauge("cache_snapshots", "Snapshots that prompts can go on from.", number(stats.snapshots));
+  text.gauge("store_bytes", "Files of conversations on disk.", number(stats.store_bytes));
   text.gauge("context_tokens", "Tokens of one request, prompt and reply.", number(service.context()));
   text.head("http_responses_total", "counter", "Answered HTTP requests, by status.");
   for (const auto& [status, count] : counters.by_status()) {

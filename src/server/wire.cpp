@@ -42,11 +42,11 @@ std::variant<OrderedJson, std::string> parse_json(std::string_view text) {
   }
 }
 
-std::string to_text(const OrderedJson& json) {
+std::string json_text(const OrderedJson& json) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-std::string to_text(const SseEvent& event) {
+std::string sse_text(const SseEvent& event) {
   if (event.name == ":") return ": " + event.data + "\n\n";
   std::string text;
   if (!event.name.empty()) text = "event: " + event.name + "\n";

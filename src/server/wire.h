@@ -16,9 +16,9 @@ constexpr int json_depth_limit = 100;
 std::variant<OrderedJson, std::string> parse_json(std::string_view text);
 
 // On one line; bytes that are no UTF-8 become U+FFFD.
-std::string to_text(const OrderedJson& json);
+std::string json_text(const OrderedJson& json);
 
-std::string to_text(const SseEvent& event);
+std::string sse_text(const SseEvent& event);
 
 // PREFIX and 24 random letters and digits.
 std::string random_id(std::string_view prefix);

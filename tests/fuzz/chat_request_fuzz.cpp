@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parsed = api.parse(std::get<lily::OrderedJson>(body), service);
   if (const auto* error = std::get_if<lily::server::ApiError>(&parsed)) {
     if (error->status != 400 || error->message.empty() || error->param.empty()) std::abort();
-    if (!lily::OrderedJson::accept(lily::server::to_text(api.error_document(*error)))) std::abort();
+    if (!lily::OrderedJson::accept(lily::server::json_text(api.error_document(*error)))) std::abort();
     return 0;
   }
   const auto& request = std::get<lily::server::ApiRequest>(parsed);

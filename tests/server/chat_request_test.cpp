@@ -310,8 +310,8 @@ TEST(ChatRequest, CT_12_ToolsThatAreNoFunctionsAreLeftOut) {
   }
   const Parsed parsed = parse_chat(",\"tools\":[" + tools + "]");
   EXPECT_EQ(chat_of(parsed, tools).tools.size(), 1u);
-  EXPECT_EQ(std::get<ApiRequest>(parsed).notes.size(), 5u);
-  EXPECT_NE(std::get<ApiRequest>(parsed).notes[1].find("web_search"), std::string::npos);
+  EXPECT_EQ(std::get<ApiRequest>(parsed).warnings.size(), 5u);
+  EXPECT_NE(std::get<ApiRequest>(parsed).warnings[1].find("web_search"), std::string::npos);
 }
 
 TEST(ChatRequest, ToolChoices) {

@@ -210,7 +210,7 @@ TEST(Http, US_03_FailuresHaveTheirStatusAndShape) {
   server.service.refuse({.kind = ServiceError::Kind::busy, .error = {.what = "the queue is full"}});
   for (const char* more : {"", R"(,"stream":true)"}) {
     const HttpAnswer busy = server.chat(more);
-    expect(busy, 503, "busy");
+    expect(busy, 503, "server_busy");
     EXPECT_FALSE(busy.header("retry-after").empty());
   }
   server.service.refuse({.kind = ServiceError::Kind::internal, .error = {.what = "broken"}});
@@ -220,6 +220,26 @@ TEST(Http, US_03_FailuresHaveTheirStatusAndShape) {
   server.service.fail_with_exception();
   expect(server.chat(), 500, nullptr);
   EXPECT_EQ(server.get("/health").status, 200);
+}
+
+std::variant<ChatRequest, ApiError> parse_one_field(const OrderedJson& body, const ChatService&) {
+  if (!body.is_object() || !body.contains("messages"))
+    return ApiError{.message = "messages: missing", .param = "messages"};
+  ChatRequest request;
+  request.messages.resize(body["messages"].size());
+  return request;
+}
+
+TEST(Http, CountsTokensWithoutAReply) {
+  HttpOptions options = RunningServer::options();
+  options.routes.push_back({"/messages/count_tokens", &chat_completions_api(), parse_one_field});
+  const RunningServer server(options);
+  const HttpAnswer counted = server.post("/v1/messages/count_tokens", hello);
+  EXPECT_EQ(counted.status, 200);
+  EXPECT_EQ(counted.body, R"({"input_tokens":10})");
+  EXPECT_EQ(server.post("/v1/messages/count_tokens", "{}").status, 400);
+  EXPECT_EQ(server.post("/v1/messages/count_tokens", R"({"model":"x","messages":[]})").status, 404);
+  EXPECT_TRUE(server.service.chats().empty());
 }
 
 TEST(Http, CX_03_OverflowIsToldInTheWordsAgentsLookFor) {
