@@ -12,7 +12,7 @@ namespace lily::server {
 
 struct ConnectionLimits {
   size_t head_bytes = 64 << 10;  // of request line and headers
-  size_t body_bytes = 64 << 20;
+  size_t body_bytes = 32 << 20;
   std::chrono::milliseconds head_time{10'000};   // for the whole head
   std::chrono::milliseconds body_time{300'000};  // for the whole body
   std::chrono::milliseconds stall_time{30'000};  // without any byte, of the body or of the reply

@@ -34,7 +34,7 @@ struct HttpOptions {
   std::span<const WebAsset> assets;  // GET / is /index.html
   std::vector<std::string> aliases;  // further names of the model
   size_t connections = 104;          // at the same time; those beyond wait
-  size_t body_bytes = 64 << 20;
+  size_t body_bytes = 32 << 20;
   std::chrono::milliseconds head_time{10'000};   // in which a request's head must come
   std::chrono::milliseconds stall_time{30'000};  // after which a client that neither sends nor reads is given up
   std::chrono::milliseconds keep_alive{3'000};   // a stream is never silent for longer
