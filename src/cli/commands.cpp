@@ -6,8 +6,8 @@ namespace lily::cli {
 
 std::vector<Command> all_commands(CLI::App& app) {
   return {
-      chat_command(app),     pull_command(app),  generate_command(app), tokenize_command(app), inspect_command(app),
-      quantize_command(app), synth_command(app), eval_command(app),     bench_command(app),
+      chat_command(app),    serve_command(app),    pull_command(app),  generate_command(app), tokenize_command(app),
+      inspect_command(app), quantize_command(app), synth_command(app), eval_command(app),     bench_command(app),
   };
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/engine.h"
 #include "cli/interrupt.h"
+#include "model/fingerprint.h"
 #include "runtime/chat_service.h"
 #include "server/http_server.h"
 
@@ -66,9 +66,7 @@ StoreOptions store_of(const ServeSettings& settings, const Engine& engine) {
   store.directory = settings.cache_directory.value_or(data_directory() + "/sessions");
   store.budget = settings.store_bytes;
   store.warn = [](const std::string& line) { print_line("lily: " + line); };
-  std::error_code failed;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(engine.checkpoint->directory(), failed);
-  store.model = fmt::format("{} {} {}{}", path.string(), engine.parameters, settings.model.backend,
+  store.model = fmt::format("{} {}{}", fingerprint(*engine.checkpoint), settings.model.backend,
                             settings.model.exact ? " exact" : "");
   return store;
 }

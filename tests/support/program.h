@@ -63,6 +63,8 @@ class Program {
     if (pid_ > 0) ::kill(pid_, signal);
   }
 
+  std::string out_so_far() const { return read_text(out()); }
+
   // At most half a minute: a program that hangs fails its test.
   Ran wait() {
     int status = 0;
