@@ -131,7 +131,7 @@ void FieldReader::refuse_others() {
   if (!object_.is_object()) return;
   for (const auto& [name, value] : object_.items()) {
     if (value.is_null() || known_.contains(name)) continue;
-    faults_.add(path_of(shortened(name)), "not a field that this server knows");
+    faults_.add(path_of(name.empty() ? "\"\"" : shortened(name)), "not a field that this server knows");
   }
 }
 

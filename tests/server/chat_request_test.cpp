@@ -107,6 +107,12 @@ TEST(ChatRequest, EveryFieldRefusesWhatItCannotBe) {
       {R"(,"logit_bias":{"100000":1})", "logit_bias"},
       {R"(,"logit_bias":{"5":101})", "logit_bias.5"},
       {R"(,"logit_bias":{"5":"1"})", "logit_bias.5"},
+  };
+  for (const Bad& bad : cases) expect_refused(parse_chat(bad.text), bad);
+}
+
+TEST(ChatRequest, FieldsOfToolsAndThinkingDoToo) {
+  const Bad cases[] = {
       {R"(,"tools":{})", "tools"},
       {R"(,"tools":[1])", "tools[0]"},
       {R"(,"tools":[{"function":{"name":"f"}}])", "tools[0].type"},

@@ -96,7 +96,7 @@ class FakeJob : public Job {
     const auto due = stuck ? until + milliseconds(1) : last_ + script_.entries()[at_].pause;
     changed_.wait_until(lock, std::min(due, until), [this] { return cancelled_; });
     if (cancelled_) return end(Reply{.finish = Finish::cancelled});
-    if (Clock::now() < due) return std::nullopt;
+    if (stuck || Clock::now() < due) return std::nullopt;
     last_ = Clock::now();
     JobEvent event = script_.entries()[at_++].event;
     if (std::holds_alternative<Reply>(event) || std::holds_alternative<Error>(event)) return end(std::move(event));
