@@ -250,11 +250,13 @@ Result<bool> Scheduler::Impl::start_session(Task& task) {
     LILY_TRY(Session session, Session::create(backend, context, cache));
     task.session = std::move(session);
   }
+  const int64_t known = cache->shared_prefix(tokens);
   LILY_TRY(const int64_t reused, task.session->begin(tokens, task.request.boundaries));
   Reply& reply = task.writer.reply();
   if (reply.tokens.empty()) {
     reply.prompt_tokens = total;
     reply.reused_tokens = reused;
+    reply.known_tokens = known;
   }
   task.sampled = false;
   task.to_prefill = total - reused;

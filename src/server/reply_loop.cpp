@@ -84,6 +84,7 @@ class ReplyLoop {
     result_.tokens += static_cast<int64_t>(reply.tokens.size());
     result_.prompt_tokens = reply.prompt_tokens;
     result_.cached_tokens = std::max(result_.cached_tokens, reply.reused_tokens);
+    result_.known_tokens = std::max(result_.known_tokens, reply.known_tokens);
     jobs_[static_cast<size_t>(choice)] = nullptr;
     --active_;
     if (reply.finish == Finish::cancelled) return fail_by_end();

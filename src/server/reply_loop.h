@@ -27,9 +27,9 @@ struct LoopOptions {
 };
 
 struct LoopResult {
-  bool gone = false;              // the client; all jobs are cancelled
-  std::optional<ApiError> error;  // which a stream has been told already
-  int64_t tokens = 0, prompt_tokens = 0, cached_tokens = 0;
+  bool gone = false;                                                           // the client; all jobs are cancelled
+  std::optional<ApiError> error;                                               // which a stream has been told already
+  int64_t tokens = 0, prompt_tokens = 0, cached_tokens = 0, known_tokens = 0;  // see Reply
 };
 
 LoopResult run_reply(std::vector<std::shared_ptr<Job>> jobs, ReplyFormat& format, Client& client,

@@ -83,7 +83,8 @@ void RequestHandler::end_log() {
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - entry.start).count();
   std::string line = fmt::format("{} {} {} {} ms", printable(entry.method), printable(entry.path), status, time);
   if (reply) {
-    line += fmt::format(", {} tokens, prompt {}, cached {}", reply->tokens, reply->prompt_tokens, reply->cached_tokens);
+    line += fmt::format(", {} tokens, prompt {}, cached {}, known {}", reply->tokens, reply->prompt_tokens,
+                        reply->cached_tokens, reply->known_tokens);
     if (reply->gone) line += ", the client had gone";
     else if (reply->error) line += ", " + Error{.what = reply->error->message}.message();
   }
