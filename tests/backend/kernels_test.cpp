@@ -400,6 +400,56 @@ TEST_P(KernelTest, DeltaRule) {
   }
 }
 
+// 200,000 steps with a decay near 1 and keys that hardly differ: the state stays bounded, and near that of float64.
+TEST_P(KernelTest, NM_01_DeltaRuleOverALongContext) {
+  constexpr int dk = 32, dv = 16;
+  constexpr int64_t tokens = 1000, chunks = 200;
+  Floats state(dk * dv), q(tokens * dk), k(tokens * dk), v(tokens * dk), decay(tokens), beta(tokens), out(tokens * dv);
+  const Floats direction = random(dk);
+  std::vector<double> exact(dk * dv);
+  double largest = 0, off = 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const Floats noise = random(tokens * dk, 0.05f), values = random(tokens * dk);
+    for (int64_t t = 0; t < tokens; ++t) {
+      double norm = 0;
+      for (int i = 0; i < dk; ++i) norm += std::pow(k[t * dk + i] = direction[i] + noise[t * dk + i], 2);
+      for (int i = 0; i < dk; ++i) q[t * dk + i] = k[t * dk + i] /= static_cast<float>(std::sqrt(norm));
+      decay[t] = 0.99995f;
+      beta[t] = 0.5f;
+    }
+    v = values;
+    kernels_->delta_rule({.state = state.data(),
+                          .q = q.data(),
+                          .k = k.data(),
+                          .v = v.data(),
+                          .decay = decay.data(),
+                          .beta = beta.data(),
+                          .out = out.data(),
+                          .stride = dk,
+                          .gate_stride = 1,
+                          .out_stride = dv,
+                          .tokens = tokens,
+                          .key_dim = dk,
+                          .value_dim = dv},
+                         0, dv);
+    for (int64_t t = 0; t < tokens; ++t) {
+      for (int j = 0; j < dv; ++j) {
+        double recalled = 0;
+        for (int i = 0; i < dk; ++i) recalled += (exact[i * dv + j] *= decay[t]) * k[t * dk + i];
+        const double update = beta[t] * (v[t * dk + j] - recalled);
+        for (int i = 0; i < dk; ++i) exact[i * dv + j] += k[t * dk + i] * update;
+      }
+    }
+    for (int i = 0; i < dk * dv; ++i) {
+      ASSERT_TRUE(std::isfinite(state[i]));
+      largest = std::max(largest, std::abs(exact[i]));
+      off = std::max(off, std::abs(state[i] - exact[i]));
+    }
+  }
+  // Float32 rounds each of the steps that a direction remembers, about 1 / (1 - decay), by 2^-24: as a random walk 1e-5.
+  EXPECT_LE(off, 1e-4 * largest) << "largest " << largest << ", off " << off;
+}
+
 // Keys and values of one block, f32 or bf16, as Kernels::attend wants them.
 struct AttentionBlock {
   std::vector<std::byte> keys, values;

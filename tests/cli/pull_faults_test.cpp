@@ -16,7 +16,7 @@ std::vector<int64_t> starts(const std::vector<HubRequest>& requests) {
   return found;
 }
 
-TEST_F(PullTest, DroppedConnectionsResumeWhereTheyBroke) {
+TEST_F(PullTest, LD_08_DroppedConnectionsResumeWhereTheyBroke) {
   hub.fault = fault_on(first, {.cut_after = 800'000}, 3);
   const Ran ran = pull();
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -83,7 +83,7 @@ TEST_F(PullTest, TrickleIsABreakToo) {
   EXPECT_THAT(ran.err, HasSubstr("bytes came in 1 s; trying again"));
 }
 
-TEST_F(PullTest, ServerThatIgnoresRanges) {
+TEST_F(PullTest, LD_08_ServerThatIgnoresRanges) {
   hub.fault = [&](const HubRequest& request) {
     if (!request.path.ends_with(first)) return Fault{};
     // The second reply breaks before it reaches what was already here.
@@ -153,7 +153,7 @@ TEST_P(CorruptTest, CorruptBytesNeverGetTheFilesName) {
 // SHA-256, and git's SHA-1.
 INSTANTIATE_TEST_SUITE_P(Both, CorruptTest, testing::Values("tokenizer.json", "config.json"));
 
-TEST_F(PullTest, VersionsAreNeverMixed) {
+TEST_F(PullTest, LD_08_VersionsAreNeverMixed) {
   hub.fault = fault_on(first, {.cut_after = 1'000'000}, 1000);
   retries = 0;
   EXPECT_EQ(pull().exit_code, 1);

@@ -97,7 +97,7 @@ TEST_F(PullTest, VerifyFindsBitRot) {
   expect_model();
 }
 
-TEST_F(PullTest, NewerVersionLeavesTheOldOneInUseUntilUpdate) {
+TEST_F(PullTest, LD_09_NewerVersionLeavesTheOldOneInUseUntilUpdate) {
   pull_well();
   hub.commit = std::string(40, 'b');
   hub.put(first, random_bytes(3'000'000, 7), true);
@@ -116,7 +116,7 @@ TEST_F(PullTest, NewerVersionLeavesTheOldOneInUseUntilUpdate) {
   EXPECT_THAT(updated.err, AllOf(HasSubstr("not part of this version"), HasSubstr(second)));
 }
 
-TEST_F(PullTest, OldFilesStayWholeWhileAnUpdateFails) {
+TEST_F(PullTest, LD_09_OldFilesStayWholeWhileAnUpdateFails) {
   pull_well();
   hub.commit = std::string(40, 'b');
   hub.put(first, random_bytes(3'000'000, 7), true);
@@ -143,7 +143,7 @@ TEST_F(PullTest, ChangedModelCardIsNoNewModel) {
   expect_whole("README.md", "# Model");
 }
 
-TEST_F(PullTest, OfflineUsesWhatIsThere) {
+TEST_F(PullTest, LD_09_OfflineUsesWhatIsThere) {
   pull_well();
   std::filesystem::remove(home / "data/lily/last_model");
   hub.stop();

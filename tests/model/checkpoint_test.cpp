@@ -162,6 +162,29 @@ TEST(Checkpoint, UnquantizedModuleNeedsNoOverride) {
   EXPECT_EQ(open_and_bind(model, with_override).weights.layers.at(0).linear.a.dtype, DType::bf16);
 }
 
+// A layer of 6 bits among those of 4, routers of 8; the overrides' paths in either spelling.
+TEST(Checkpoint, LD_05_BitsOfEachModuleInBothSpellings) {
+  ModelConfig config = test::small_config();
+  const std::string module = "model.layers.1.linear_attn.out_proj";
+  config.quantization.overrides[module] = {.bits = 6, .group_size = 32};
+  TestModel model(config);
+  for (const char* prefix : {"language_model.model.", "model.", "model.language_model."}) {
+    nlohmann::json& overrides = model.config["quantization"];
+    nlohmann::json spelled;
+    for (const auto& [key, value] : overrides.items()) {
+      const size_t at = key.find("layers.");
+      spelled[at == key.npos ? key : prefix + key.substr(at)] = value;
+    }
+    overrides = spelled;
+    const TemporaryDirectory directory;
+    const BoundModel bound = open_and_bind(model, directory);
+    ASSERT_EQ(bound.weights.layers.size(), 4u) << prefix;
+    EXPECT_EQ(bound.weights.layers[1].linear.out.bits, 6) << prefix;
+    EXPECT_EQ(bound.weights.layers[0].linear.out.bits, 4) << prefix;
+    EXPECT_EQ(bound.weights.layers[0].moe.router.bits, 8) << prefix;
+  }
+}
+
 TEST(Checkpoint, EndTokensOfGenerationConfigAreAdded) {
   const TemporaryDirectory directory;
   TestModel model;

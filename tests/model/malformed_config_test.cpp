@@ -123,7 +123,7 @@ std::vector<Malformed> quantization_cases() {
       config_case("GroupSize48", [](json& root, json&) { root["quantization"]["group_size"] = 48; },
                   {quantization + "group_size", "quantisation not supported", "32, 64 or 128", "48"}),
       config_case(
-          "Fp8",
+          "LD_06_Fp8",
           [](json& root, json&) {
             root.erase("quantization");
             root["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
@@ -133,7 +133,7 @@ std::vector<Malformed> quantization_cases() {
           "Awq", [](json& root, json&) { root["quantization"]["quant_method"] = "awq"; },
           {quantization + "quant_method", "quantisation not supported", "MLX affine (bits, group_size)", "\"awq\""}),
       config_case(
-          "ContradictingOverrides",
+          "LD_05_ContradictingOverrides",
           [](json& root, json&) {
             root["quantization"]["model.layers.0.mlp.gate"] = {{"bits", 4}, {"group_size", 32}};
           },

@@ -40,9 +40,9 @@ std::vector<Malformed> length_cases() {
       damaged("NoTensors", remove_file("model.safetensors"), {file, "cannot open: No such file or directory"}),
       damaged("EmptyFile", bytes([](std::string& f) { f.clear(); }),
               {file, "truncated: no header", "at least 8 bytes", "0 bytes"}),
-      damaged("CutInsideTheHeader", bytes([](std::string& f) { f.resize(100), f[1] = 0x10, f[0] = 0; }),
+      damaged("LD_02_CutInsideTheHeader", bytes([](std::string& f) { f.resize(100), f[1] = 0x10, f[0] = 0; }),
               {file, "truncated inside the header", "4104 bytes", "100 bytes (4004 bytes missing)"}),
-      damaged("HugeHeaderLength", bytes([](std::string& f) { f.replace(0, 8, 8, '\xff'); }),
+      damaged("LD_02_HugeHeaderLength", bytes([](std::string& f) { f.replace(0, 8, 8, '\xff'); }),
               {file, "header length", "at most 100000000 bytes", "18446744073709551615 bytes"}),
       damaged("HeaderNoObject", bytes([](std::string& f) { f = std::string("\2\0\0\0\0\0\0\0[]", 10); }),
               {file, "header", "a JSON object", "an array"}),
@@ -52,9 +52,9 @@ std::vector<Malformed> length_cases() {
                 f = std::string("\x1c\0\0\0\0\0\0\0", 8) + R"({"a.weight":{},"a.weight":{}})";
               }),
               {file, "duplicate JSON key", "each key once", "a.weight"}),
-      damaged("CutByOneByte", bytes([](std::string& f) { f.pop_back(); }),
+      damaged("LD_02_CutByOneByte", bytes([](std::string& f) { f.pop_back(); }),
               {file + ": " + last, "file truncated", size, "131927 bytes (1 bytes missing)"}),
-      damaged("CutByOnePage", bytes([](std::string& f) { f.resize(f.size() - 4096); }),
+      damaged("LD_02_CutByOnePage", bytes([](std::string& f) { f.resize(f.size() - 4096); }),
               {file + ": " + layer3 + "mlp.switch_mlp.gate_proj.biases", "file truncated", size,
                "127832 bytes (4096 bytes missing)"}),
       damaged("BytesAfterTheEnd", bytes([](std::string& f) { f += "abc"; }),
@@ -73,11 +73,11 @@ std::vector<Malformed> header_cases() {
                 h[norm]["data_offsets"] = {-128, 0};
               }),
               {file + ": " + norm, "data_offsets", "two byte offsets", "an array"}),
-      damaged("OffsetsOutOfRange", header([=](json& h) {
+      damaged("LD_02_OffsetsOutOfRange", header([=](json& h) {
                 h[norm]["data_offsets"] = {uint64_t{1} << 60, (uint64_t{1} << 60) + 128};
               }),
               {file + ": " + norm, "gap before the tensor", "data at offset 131800", "offset 1152921504606846976"}),
-      damaged("OverlappingTensors", header([=](json& h) {
+      damaged("LD_02_OverlappingTensors", header([=](json& h) {
                 h[norm]["data_offsets"] = {0, 128};
               }),
               {file + ": language_model.lm_head.weight", "overlaps the tensor before it", "data at offset 128",
@@ -102,7 +102,7 @@ std::vector<Malformed> shard_cases() {
   const std::string first = "model-00001-of-00002.safetensors", second = "model-00002-of-00002.safetensors";
   const std::string norm = "language_model.model.norm.weight";
   return {
-      damaged_shards("MissingShard", remove_file(second),
+      damaged_shards("LD_03_MissingShard", remove_file(second),
                      {index_file, "shards missing", "2 files", "1 (missing: " + second + ")"}),
       damaged_shards(
           "ShardOutsideTheFolder", index([=](json& i) { i["weight_map"][norm] = "../" + first; }),

@@ -101,7 +101,7 @@ std::vector<Malformed> layout_cases() {
               [](TestModel& m) { m.text_config()["layer_types"] = std::vector<std::string>(4, "full_attention"); },
               {": language_model.model.layers", "no linear_attention layer: nothing tells raw norms from folded ones",
                "one", "none"}),
-      spoiled("ExpertsOneByOne",
+      spoiled("LD_06_ExpertsOneByOne",
               [](TestModel& m) {
                 m.rename(layer0 + "mlp.switch_mlp.gate_proj.weight", layer0 + "mlp.experts.0.gate_proj.weight");
               },
@@ -121,7 +121,7 @@ std::vector<Malformed> quantization_cases() {
               },
               {file_layer0 + "mlp.gate.weight", "quantisation contradicts config.json", "not quantised for [4, 64]",
                "U32 [4, 0] with scales [4, 0]"}),
-      spoiled("BitsContradictConfig", [](TestModel& m) { m.config["quantization"].erase(layer0 + "mlp.gate"); },
+      spoiled("LD_05_BitsContradictConfig", [](TestModel& m) { m.config["quantization"].erase(layer0 + "mlp.gate"); },
               {file_layer0 + "mlp.gate.weight", "quantisation contradicts config.json",
                "4 bits, group size 32 for [4, 64]", "8 bits, group size 32"}),
       spoiled("GroupSizeContradictsConfig", [](TestModel& m) { m.config["quantization"]["group_size"] = 64; },
@@ -133,7 +133,8 @@ std::vector<Malformed> quantization_cases() {
       spoiled("QuantizedWithoutConfig", [](TestModel& m) { m.config.erase("quantization"); },
               {"/model.safetensors: language_model.model.embed_tokens.weight", "quantisation contradicts config.json",
                "not quantised for [96, 64]", "4 bits, group size 32"}),
-      spoiled("QuantizedAgainstOverride", [](TestModel& m) { m.config["quantization"][layer0 + "mlp.gate"] = false; },
+      spoiled("LD_05_QuantizedAgainstOverride",
+              [](TestModel& m) { m.config["quantization"][layer0 + "mlp.gate"] = false; },
               {file_layer0 + "mlp.gate.weight", "quantisation contradicts config.json", "not quantised for [4, 64]",
                "8 bits, group size 32"}),
       spoiled("FloatAgainstOverride",

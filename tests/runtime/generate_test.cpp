@@ -47,7 +47,7 @@ TEST(Generate, EndsAtAnEndTokenThatIsNoPartOfTheReply) {
 }
 
 // TK-08: any token of the list ends it.
-TEST(Generate, EveryEndTokenCounts) {
+TEST(Generate, TK_08_EveryEndTokenCounts) {
   FakeBackend backend(100, 1000, says({1, 2, 98, 4}));
   Session session = Session::create(backend).value();
   GenerateOptions options = greedy();

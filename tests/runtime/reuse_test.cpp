@@ -166,6 +166,15 @@ TEST_F(Turns, TH_08_PC_01_OnlyWhatIsNewIsComputed) {
   }
 }
 
+// A beginning of a few hundred tokens is as good as a long one.
+TEST_F(Turns, PC_10_AShortPrefixIsReusedToo) {
+  Server server(model_);
+  Message system = {.role = Role::system, .content = "Know this:"};
+  while (model_.tokenizer.encode(system.content).size() < 470) system.content += " a harbour is a place of shelter;";
+  EXPECT_EQ(server.ask({system, user("What is an owl?")}, false).reused_tokens, 0);
+  EXPECT_GE(server.ask({system, user("Hello!")}, false).reused_tokens, 470);
+}
+
 TEST_F(Turns, PC_05_AfterARestartToo) {
   std::vector<Message> messages = {long_system(), user("What is an owl?")};
   {

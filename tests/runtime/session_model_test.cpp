@@ -1,10 +1,12 @@
 // Prefix reuse on a real model: whatever is reused, the logits are those of a cold run.
 #include <gtest/gtest.h>
 
+#include "runtime/generate.h"
 #include "runtime/sampler.h"
 #include "runtime/session.h"
 #include "support/compare.h"
 #include "support/oracle.h"
+#include "support/tiny_model.h"
 
 namespace lily {
 namespace {
@@ -41,6 +43,55 @@ TEST_P(SessionModel, AHitIsEqualToAColdRun) {
     EXPECT_TRUE(difference.finite);
   }
   EXPECT_GT(reused, 0);
+}
+
+// PC-08: every prefix length, every chunk size: the same greedy tokens as a cold run.
+TEST(SessionModelTiny, PC_08_EveryPrefixAndChunkGivesTheSameTokens) {
+  test::TinyModel& model = test::tiny_model();
+  const auto backend = std::move(Backend::load("cpu", model.checkpoint, {.exact = true})).value();
+  const std::string text =
+      "<|im_start|>user\nMy name is Ada and I live in Turin. I have a dog called Rex, who is brown and old.<|im_end|>\n"
+      "<|im_start|>assistant\nHello, Ada!<|im_end|>\n<|im_start|>user\nWhere do I live?<|im_end|>\n"
+      "<|im_start|>assistant\n<think>\n";
+  const std::vector<int32_t> prompt = model.tokenizer.encode(text, true);
+  const auto reply = [&](Session& session, int64_t chunk) {
+    GenerateOptions options;
+    options.reply.sampling.temperature = 0;
+    options.reply.max_tokens = 16;
+    options.sync.chunk = chunk;
+    return generate(session, &model.tokenizer, prompt, options).value();
+  };
+  Session cold = Session::create(*backend, 512).value();
+  const std::vector<int32_t> want = reply(cold, 512).tokens;
+  for (const int64_t chunk : {1, 7, 64, 512}) {
+    for (size_t prefix = 1; prefix < prompt.size(); prefix += chunk == 7 ? 1 : 11) {
+      const auto cache = std::make_shared<PrefixCache>(*backend, size_t{1} << 30);
+      Session first = Session::create(*backend, 512, cache).value();
+      ASSERT_TRUE(first.sync(std::span(prompt).first(prefix), {.boundaries = {static_cast<int64_t>(prefix)}}));
+      Session second = Session::create(*backend, 512, cache).value();
+      const Reply got = reply(second, chunk);
+      EXPECT_EQ(got.reused_tokens, static_cast<int64_t>(prefix));
+      EXPECT_EQ(got.tokens, want) << "prefix " << prefix << ", chunks of " << chunk;
+    }
+  }
+}
+
+// NM-07: where kernels switch, nothing jumps: the logits of n tokens are those of n - 1 and one more.
+TEST(SessionModelTiny, NM_07_LengthsAtWhichKernelsSwitch) {
+  test::TinyModel& model = test::tiny_model();
+  const std::vector<int32_t> filler = model.tokenizer.encode("a harbour is a place of shelter for ships; ");
+  std::vector<int32_t> ids;
+  while (ids.size() < 520) ids.insert(ids.end(), filler.begin(), filler.end());
+  for (const size_t length : {3, 4, 5, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513}) {
+    const auto tokens = std::span(ids).first(length);
+    Session whole = Session::create(*model.backend, 1024).value(),
+            stepped = Session::create(*model.backend, 1024).value();
+    ASSERT_TRUE(whole.sync(tokens));
+    ASSERT_TRUE(stepped.sync(tokens.first(length - 1)));
+    ASSERT_TRUE(stepped.append(tokens.back()));
+    const test::Difference d = test::difference(whole.logits(), stepped.logits());
+    EXPECT_TRUE(d.finite && d.relative <= 0.01) << length << " tokens: " << d.text();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, SessionModel, testing::Values("cpu", "reference"));
