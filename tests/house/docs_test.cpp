@@ -197,5 +197,27 @@ TEST(Docs, SeesPlantedFaults) {
   EXPECT_EQ(fault_of("cmake --build --preset release"), "");
 }
 
+// docs/bug-cases.md: every report is the name of a test, or stands under "Not tested" with the reason.
+TEST(Docs, EveryBugReportIsATest) {
+  const std::string page = read(root() / "docs/bug-cases.md");
+  const size_t not_tested = page.find("## Not tested");
+  ASSERT_NE(not_tested, page.npos);
+  std::string tests;
+  for (const std::string& path : files()) {
+    if (path.starts_with("tests/") && (path.ends_with(".cpp") || path.ends_with(".py"))) tests += read(root() / path);
+  }
+  static const std::regex row(R"(\n\| ([A-Z]{2})-([0-9]+) \|)");
+  size_t reports = 0;
+  for (std::sregex_iterator i(page.begin(), page.end(), row), end; i != end; ++i) {
+    if (static_cast<size_t>(i->position()) > not_tested) break;
+    ++reports;
+    const std::string id = i->str(1) + "-" + i->str(2);
+    const bool tested = tests.find(i->str(1) + "_" + i->str(2)) != tests.npos;
+    const bool excused = page.find("| " + id + " |", not_tested) != page.npos;
+    EXPECT_NE(tested, excused) << id << (tested ? " is tested after all" : " is no test");
+  }
+  EXPECT_EQ(reports, 86u);
+}
+
 }  // namespace
 }  // namespace lily::house

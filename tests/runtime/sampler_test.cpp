@@ -192,8 +192,8 @@ TEST(Sampler, PenaltiesAreAppliedRepetitionFirst) {
   EXPECT_FLOAT_EQ(second_logit(params, 5), 1.5f);
 }
 
-// TH-14: fixed logits over three steps change as the definition says.
-TEST(Sampler, FrequencyPenaltyCountsEveryTime) {
+// Fixed logits over three steps change as the definition says.
+TEST(Sampler, TH_14_FrequencyPenaltyCountsEveryTime) {
   Sampler sampler({.temperature = 0, .frequency_penalty = 2}, 3);
   for (const float expected : {10.0f, 8.0f, 6.0f}) {
     std::vector<float> logits = {10, 0, 0};
@@ -202,8 +202,8 @@ TEST(Sampler, FrequencyPenaltyCountsEveryTime) {
   }
 }
 
-// TH-13: a sampler never learns the prompt, so its tokens cannot be penalised before they are generated.
-TEST(Sampler, NothingIsPenalisedBeforeItIsGenerated) {
+// A sampler never learns the prompt, so its tokens cannot be penalised before they are generated.
+TEST(Sampler, TH_13_NothingIsPenalisedBeforeItIsGenerated) {
   Sampler sampler({.temperature = 0, .repetition_penalty = 3, .presence_penalty = 1.5f, .frequency_penalty = 2}, 3);
   std::vector<float> logits = {1, 2, 3};
   EXPECT_EQ(*sampler.sample(logits), 2);
