@@ -1,10 +1,10 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 
 #include "base/mapped_file.h"
+#include "text/token_ids.h"
 
 namespace lily::cli {
 
@@ -70,27 +70,6 @@ Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingPar
   params.seed = options.seed ? *options.seed : std::random_device{}();
   LILY_CHECK(check(params));
   return params;
-}
-
-Result<std::vector<int32_t>> parse_token_ids(std::string_view text, const std::string& where) {
-  constexpr const char* space = " \t\r\n\f\v";
-  std::vector<int32_t> ids;
-  for (size_t at = text.find_first_not_of(space); at != text.npos; at = text.find_first_not_of(space, at)) {
-    const size_t end = std::min(text.find_first_of(space, at), text.size());
-    const char* last = text.data() + end;
-    int32_t id = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at, last, id);
-    if (error != std::errc{} || stop != last || id < 0) {
-      return Error{.where = where + ": token " + std::to_string(ids.size()),
-                   .what = "bad id",
-                   .expected = "a decimal number",
-                   .got = std::string(text.substr(at, std::min<size_t>(end - at, 40)))};
-    }
-    ids.push_back(id);
-    at = end;
-  }
-  if (ids.empty()) return Error{.where = where, .what = "no token ids in it"};
-  return ids;
 }
 
 Result<std::vector<int32_t>> read_token_file(const std::string& path) {

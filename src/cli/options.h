@@ -39,8 +39,7 @@ void add_sampling_options(CLI::App& app, SamplingOptions& options);
 // What was given, else the model's own; a random seed where none was given.
 Result<SamplingParams> resolve(const SamplingOptions& options, const SamplingParams& defaults);
 
-// Whitespace-separated decimal ids, at least one. `where` names the file in errors.
-Result<std::vector<int32_t>> parse_token_ids(std::string_view text, const std::string& where);
+// See parse_token_ids.
 Result<std::vector<int32_t>> read_token_file(const std::string& path);
 
 }  // namespace lily::cli

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/model_dir.h"
 #include "cli/options.h"
+#include "text/token_ids.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

@@ -8,7 +8,7 @@
 namespace lily {
 namespace {
 
-constexpr size_t max_depth = 64;
+constexpr size_t max_call_depth = 64;
 
 // Valid JSON as it stands, else as Python.
 std::optional<std::string> valid_object(std::string text) {
@@ -33,7 +33,7 @@ ObjectExtent object_at(std::string_view text, bool final) {
       quote = c;
     } else if (c == '{' || c == '[') {
       missing += c == '{' ? '}' : ']';
-      if (missing.size() > max_depth) return {Decision::no, 0, {}};
+      if (missing.size() > max_call_depth) return {Decision::no, 0, {}};
     } else if (c == '}' || c == ']') {
       if (missing.empty() || missing.back() != c) return {Decision::no, 0, {}};
       missing.pop_back();

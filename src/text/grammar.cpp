@@ -29,10 +29,10 @@ std::vector<NodeId> flatten(const Grammar& grammar, NodeId choice, std::vector<N
 }
 
 int height_of(const Grammar& grammar, const Node& node) {
-  const auto height = [&](NodeId id) { return id == no_node ? max_depth + 1 : grammar.at(id).height; };
+  const auto height = [&](NodeId id) { return id == no_node ? max_nesting + 1 : grammar.at(id).height; };
   int below = 0;
   if (const auto* choice = std::get_if<ChoiceNode>(&node.is)) {
-    int least = max_depth + 1;
+    int least = max_nesting + 1;
     for (const NodeId id : choice->nodes) least = std::min(least, height(id));
     return least;
   }
@@ -41,18 +41,18 @@ int height_of(const Grammar& grammar, const Node& node) {
       if (object->next_required[i] == i) below = std::max(below, height(object->values[i]));
     }
   } else if (const auto* array = std::get_if<ArrayNode>(&node.is)) {
-    if (array->min > array->max) return max_depth + 1;
+    if (array->min > array->max) return max_nesting + 1;
     for (size_t i = 0; i < std::min<size_t>(array->min, array->prefix.size() + 1); ++i) {
       below = std::max(below, height(array->item(i)));
     }
   } else if (const auto* string = std::get_if<StringNode>(&node.is)) {
-    if (string->min > string->max) return max_depth + 1;
+    if (string->min > string->max) return max_nesting + 1;
   } else if (const auto* number = std::get_if<NumberNode>(&node.is)) {
-    if (number->ranged && number->low > number->high) return max_depth + 1;
+    if (number->ranged && number->low > number->high) return max_nesting + 1;
   } else if (const auto* words = std::get_if<WordsNode>(&node.is)) {
-    if (words->words.empty()) return max_depth + 1;
+    if (words->words.empty()) return max_nesting + 1;
   }
-  return std::min(below, max_depth) + 1;
+  return std::min(below, max_nesting) + 1;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace lily {
 
 using NodeId = int32_t;
 inline constexpr NodeId no_node = -1;
-inline constexpr int max_depth = 64;        // levels of nesting of a reply
+inline constexpr int max_nesting = 64;        // levels of nesting of a reply
 inline constexpr size_t max_choices = 256;  // of one value
 inline constexpr uint32_t unlimited = UINT32_MAX;
 
@@ -85,7 +85,7 @@ struct Node {
   std::variant<ChoiceNode, ObjectNode, ArrayNode, StringNode, NumberNode, WordsNode, TextNode, FunctionNode, CallsNode,
                DocumentNode>
       is;
-  int height = max_depth + 1;  // levels that the flattest value needs; more than max_depth: there is none
+  int height = max_nesting + 1;  // levels that the flattest value needs; more than max_nesting: there is none
 };
 
 struct Grammar {

@@ -7,7 +7,7 @@
 //   the stack is copied, so a state is a set of stacks, one for each way to read the text so far. Most have one.
 // - No way is a dead end: a value is begun only where the least nesting it needs still fits, a comma only where something
 //   may follow, a digit only where it leads to a number of the range. So some byte may always follow, or the text may end.
-// - Stacks are plain values of at most max_depth small frames; copying a state copies a few hundred bytes.
+// - Stacks are plain values of at most max_nesting small frames; copying a state copies a few hundred bytes.
 #pragma once
 
 #include <bitset>

@@ -251,7 +251,7 @@ bool GrammarStep::tag_fits(const FunctionNode& node, size_t tag) const {
 }
 
 bool GrammarStep::fits(NodeId node) const {
-  return node != no_node && stack_.frames.size() + static_cast<size_t>(grammar_.at(node).height) <= max_depth + 1;
+  return node != no_node && stack_.frames.size() + static_cast<size_t>(grammar_.at(node).height) <= max_nesting + 1;
 }
 
 // Properties come in their order, and none that is required is passed over.

@@ -6,7 +6,7 @@
 namespace lily {
 namespace {
 
-constexpr int max_depth = 64;  // of a skipped value: deeper is no data of ours
+constexpr int max_skipped_depth = 64;  // of a skipped value: deeper is no data of ours
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -67,7 +67,7 @@ bool JsonScanner::skip(std::string_view& value) {
   int depth = 0;
   do {
     const char c = peek();
-    if (at_ == text_.size() || depth > max_depth) return false;
+    if (at_ == text_.size() || depth > max_skipped_depth) return false;
     if (c == '"') {
       if (!skip_string()) return false;
     } else if (c == '{' || c == '[') {

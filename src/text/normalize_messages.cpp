@@ -35,11 +35,11 @@ void append_reply(Message& reply, Message& more) {
   std::move(more.tool_calls.begin(), more.tool_calls.end(), std::back_inserter(reply.tool_calls));
 }
 
-constexpr int max_depth = 128;  // of arguments given as text; deeper ones stay text
+constexpr int max_argument_depth = 128;  // of arguments given as text; deeper ones stay text
 
 OrderedJson parse_arguments(const std::string& text) {
   bool deep = false;
-  const auto check = [&](int depth, OrderedJson::parse_event_t, OrderedJson&) { return !(deep |= depth > max_depth); };
+  const auto check = [&](int depth, OrderedJson::parse_event_t, OrderedJson&) { return !(deep |= depth > max_argument_depth); };
   OrderedJson parsed = OrderedJson::parse(text, check, false);
   return deep ? OrderedJson(text) : parsed;
 }

@@ -9,9 +9,9 @@
 namespace lily {
 namespace {
 
-constexpr int max_depth = 100;
+constexpr int max_literal_depth = 100;
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_surrogate(uint32_t code) { return code >= 0xD800 && code < 0xE000; }
 
 void append_utf8(std::string& text, uint32_t code) {
@@ -42,15 +42,15 @@ class Converter {
 
  private:
   char peek() {
-    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
 
   bool value(int depth) {
     switch (peek()) {
-      case '{': return depth < max_depth && dictionary(depth);
-      case '[': return depth < max_depth && sequence(']', depth);
-      case '(': return depth < max_depth && sequence(')', depth);
+      case '{': return depth < max_literal_depth && dictionary(depth);
+      case '[': return depth < max_literal_depth && sequence(']', depth);
+      case '(': return depth < max_literal_depth && sequence(')', depth);
       case '"':
       case '\'': return string();
       default: return word();
@@ -105,7 +105,7 @@ class Converter {
   bool word() {
     peek();
     const size_t begin = at_;
-    while (at_ < text_.size() && !is_space(text_[at_]) &&
+    while (at_ < text_.size() && !is_blank(text_[at_]) &&
            std::string_view(",:]})").find(text_[at_]) == std::string::npos) {
       ++at_;
     }

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "cli/options.h"
+#include "text/token_ids.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto ids = lily::cli::parse_token_ids({reinterpret_cast<const char*>(data), size}, "t");
+  const auto ids = lily::parse_token_ids({reinterpret_cast<const char*>(data), size}, "t");
   if (!ids) {
     if (ids.error().message().empty()) std::abort();
     return 0;
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (id < 0) std::abort();
     written += std::to_string(id) + "\n";
   }
-  const auto again = lily::cli::parse_token_ids(written, "t");
+  const auto again = lily::parse_token_ids(written, "t");
   if (!again || *again != *ids) std::abort();
   return 0;
 }
