@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <random>
 
 #include "base/mapped_file.h"
