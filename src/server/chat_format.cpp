@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/openai_request.h"
+#include "server/ids.h"
 #include "server/wire.h"
 
 namespace lily::server {
@@ -17,22 +17,22 @@ struct Choice {
   std::vector<Call> calls;
   OrderedJson logprobs = OrderedJson::array();  // all so far
   size_t sent_logprobs = 0;
-  std::string finish;
 };
 
 OrderedJson logprobs_of(const OrderedJson& entries) { return {{"content", entries}, {"refusal", nullptr}}; }
 
-class ChatFormat : public ReplyFormat {
+class ChatFormat : public OpenAiFormat {
  public:
   ChatFormat(const ChatService& service, const FormatOptions& options)
-      : service_(service), options_(options), choices_(static_cast<size_t>(options.choices)) {}
+      : OpenAiFormat(service, options, {"chatcmpl-", "chat.completion", "chat.completion.chunk"}),
+        choices_(static_cast<size_t>(options.choices)) {}
 
   void begin(std::vector<SseEvent>& out) override {
     for (int i = 0; i < options_.choices; ++i) send(i, {{"role", "assistant"}, {"content", ""}}, out);
   }
 
   void step(int index, const ReplyStep& step, std::vector<SseEvent>& out) override {
-    Choice& choice = choices_[static_cast<size_t>(index)];
+    Choice& choice = at(index);
     if (options_.logprobs && step.id >= 0) {
       OrderedJson entry = token_logprob(service_.tokenizer(), step.id, step.logprob);
       entry["top_logprobs"] = OrderedJson::array();
@@ -47,46 +47,6 @@ class ChatFormat : public ReplyFormat {
     }
   }
 
-  void finish(int index, const Reply& reply, std::vector<SseEvent>& out) override {
-    Choice& choice = choices_[static_cast<size_t>(index)];
-    choice.finish = finish_reason(reply, !choice.calls.empty());
-    totals_.add(reply);
-    OrderedJson chunk = chunk_of(index, OrderedJson::object());
-    if (++finished_ == options_.choices) chunk["timings"] = totals_.timings();
-    out.push_back({"", json_text(chunk)});
-  }
-
-  void end(std::vector<SseEvent>& out) override {
-    if (options_.include_usage) {
-      OrderedJson chunk = envelope(id_, "chat.completion.chunk", created_, service_);
-      chunk["choices"] = OrderedJson::array();
-      chunk["usage"] = totals_.usage();
-      out.push_back({"", json_text(chunk)});
-    }
-    out.push_back({"", "[DONE]"});
-  }
-
-  void fail(const ApiError& error, std::vector<SseEvent>& out) override {
-    out.push_back({"", json_text(openai_error(error))});
-  }
-
-  SseEvent keep_alive() override { return {":", "still working"}; }
-
-  OrderedJson document() override {
-    OrderedJson document = envelope(id_, "chat.completion", created_, service_);
-    document["choices"] = OrderedJson::array();
-    for (int i = 0; i < options_.choices; ++i) {
-      const Choice& choice = choices_[static_cast<size_t>(i)];
-      document["choices"].push_back({{"index", i},
-                                     {"message", message_of(choice)},
-                                     {"logprobs", options_.logprobs ? logprobs_of(choice.logprobs) : OrderedJson()},
-                                     {"finish_reason", choice.finish}});
-    }
-    document["usage"] = totals_.usage();
-    document["timings"] = totals_.timings();
-    return document;
-  }
-
  private:
   // Takes the event into the choice; empty: nothing to tell.
   static OrderedJson delta_of(Choice& choice, const ReplyEvent& event) {
@@ -96,7 +56,7 @@ class ChatFormat : public ReplyFormat {
         return {{"reasoning_content", event.text}, {"reasoning", event.text}};
       case ReplyEvent::Kind::content: choice.content += event.text; return {{"content", event.text}};
       case ReplyEvent::Kind::call_begin: {
-        const Call& call = choice.calls.emplace_back(Call{random_id("call_"), event.text, ""});
+        const Call& call = choice.calls.emplace_back(Call{new_id("call_"), event.text, ""});
         OrderedJson first = {{"index", choice.calls.size() - 1}, {"id", call.id}, {"type", "function"}};
         first["function"] = {{"name", call.name}, {"arguments", ""}};
         return {{"tool_calls", OrderedJson::array({first})}};
@@ -127,9 +87,8 @@ class ChatFormat : public ReplyFormat {
     return message;
   }
 
-  // With the logprobs that no event has had yet, and the finish reason where there is one.
-  OrderedJson chunk_of(int index, OrderedJson delta) {
-    Choice& choice = choices_[static_cast<size_t>(index)];
+  // With the logprobs that no event has had yet.
+  OrderedJson fields_of(Choice& choice, OrderedJson delta) {
     OrderedJson logprobs;
     if (choice.sent_logprobs < choice.logprobs.size()) {
       OrderedJson fresh = OrderedJson::array();
@@ -137,25 +96,25 @@ class ChatFormat : public ReplyFormat {
       choice.sent_logprobs = choice.logprobs.size();
       logprobs = logprobs_of(fresh);
     }
-    OrderedJson chunk = envelope(id_, "chat.completion.chunk", created_, service_);
-    OrderedJson entry = {{"index", index}, {"delta", std::move(delta)}, {"logprobs", std::move(logprobs)}};
-    entry["finish_reason"] = choice.finish.empty() ? OrderedJson() : OrderedJson(choice.finish);
-    chunk["choices"] = OrderedJson::array({entry});
-    if (options_.include_usage) chunk["usage"] = nullptr;
-    return chunk;
+    return {{"delta", std::move(delta)}, {"logprobs", std::move(logprobs)}};
   }
+
+  OrderedJson last(int index) override { return fields_of(at(index), OrderedJson::object()); }
+
+  OrderedJson whole(int index) override {
+    const Choice& all = at(index);
+    return {{"message", message_of(all)}, {"logprobs", options_.logprobs ? logprobs_of(all.logprobs) : OrderedJson()}};
+  }
+
+  bool called(int index) const override { return !choices_[static_cast<size_t>(index)].calls.empty(); }
 
   void send(int index, OrderedJson delta, std::vector<SseEvent>& out) {
-    out.push_back({"", json_text(chunk_of(index, std::move(delta)))});
+    out.push_back({"", json_text(event_of(index, fields_of(at(index), std::move(delta))))});
   }
 
-  const ChatService& service_;
-  FormatOptions options_;
+  Choice& at(int index) { return choices_[static_cast<size_t>(index)]; }
+
   std::vector<Choice> choices_;
-  ReplyTotals totals_;
-  int finished_ = 0;
-  std::string id_ = random_id("chatcmpl-");
-  int64_t created_ = unix_time();
 };
 
 }  // namespace

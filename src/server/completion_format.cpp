@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "server/openai_request.h"
 #include "server/wire.h"
 
 namespace lily::server {
@@ -21,13 +20,13 @@ struct Logprobs {
 struct Choice {
   std::string text;
   Logprobs all, fresh;  // fresh: not sent yet
-  std::string finish;
 };
 
-class CompletionFormat : public ReplyFormat {
+class CompletionFormat : public OpenAiFormat {
  public:
   CompletionFormat(const ChatService& service, const FormatOptions& options)
-      : service_(service), options_(options), choices_(static_cast<size_t>(options.choices)) {}
+      : OpenAiFormat(service, options, {"cmpl-", "text_completion", "text_completion"}),
+        choices_(static_cast<size_t>(options.choices)) {}
 
   void begin(std::vector<SseEvent>&) override {}
 
@@ -42,46 +41,7 @@ class CompletionFormat : public ReplyFormat {
     }
     if (text.empty()) return;
     choice.text += text;
-    out.push_back({"", json_text(chunk_of(index, text))});
-  }
-
-  void finish(int index, const Reply& reply, std::vector<SseEvent>& out) override {
-    choices_[static_cast<size_t>(index)].finish = finish_reason(reply, false);
-    totals_.add(reply);
-    OrderedJson chunk = chunk_of(index, "");
-    if (++finished_ == options_.choices) chunk["timings"] = totals_.timings();
-    out.push_back({"", json_text(chunk)});
-  }
-
-  void end(std::vector<SseEvent>& out) override {
-    if (options_.include_usage) {
-      OrderedJson chunk = envelope(id_, "text_completion", created_, service_);
-      chunk["choices"] = OrderedJson::array();
-      chunk["usage"] = totals_.usage();
-      out.push_back({"", json_text(chunk)});
-    }
-    out.push_back({"", "[DONE]"});
-  }
-
-  void fail(const ApiError& error, std::vector<SseEvent>& out) override {
-    out.push_back({"", json_text(openai_error(error))});
-  }
-
-  SseEvent keep_alive() override { return {":", "still working"}; }
-
-  OrderedJson document() override {
-    OrderedJson document = envelope(id_, "text_completion", created_, service_);
-    document["choices"] = OrderedJson::array();
-    for (int i = 0; i < options_.choices; ++i) {
-      const Choice& choice = choices_[static_cast<size_t>(i)];
-      document["choices"].push_back({{"index", i},
-                                     {"text", choice.text},
-                                     {"logprobs", options_.logprobs ? choice.all.json() : OrderedJson()},
-                                     {"finish_reason", choice.finish}});
-    }
-    document["usage"] = totals_.usage();
-    document["timings"] = totals_.timings();
-    return document;
+    out.push_back({"", json_text(event_of(index, fields_of(index, text)))});
   }
 
  private:
@@ -95,25 +55,24 @@ class CompletionFormat : public ReplyFormat {
     to.offsets.push_back(offset);
   }
 
-  OrderedJson chunk_of(int index, const std::string& text) {
+  // With the logprobs that no event has had yet.
+  OrderedJson fields_of(int index, const std::string& text) {
     Choice& choice = choices_[static_cast<size_t>(index)];
     OrderedJson logprobs;
     if (!choice.fresh.tokens.empty()) logprobs = std::exchange(choice.fresh, {}).json();
-    OrderedJson entry = {{"index", index}, {"text", text}, {"logprobs", std::move(logprobs)}};
-    entry["finish_reason"] = choice.finish.empty() ? OrderedJson() : OrderedJson(choice.finish);
-    OrderedJson chunk = envelope(id_, "text_completion", created_, service_);
-    chunk["choices"] = OrderedJson::array({entry});
-    if (options_.include_usage) chunk["usage"] = nullptr;
-    return chunk;
+    return {{"text", text}, {"logprobs", std::move(logprobs)}};
   }
 
-  const ChatService& service_;
-  FormatOptions options_;
+  OrderedJson last(int index) override { return fields_of(index, ""); }
+
+  OrderedJson whole(int index) override {
+    const Choice& choice = choices_[static_cast<size_t>(index)];
+    return {{"text", choice.text}, {"logprobs", options_.logprobs ? choice.all.json() : OrderedJson()}};
+  }
+
+  bool called(int) const override { return false; }
+
   std::vector<Choice> choices_;
-  ReplyTotals totals_;
-  int finished_ = 0;
-  std::string id_ = random_id("cmpl-");
-  int64_t created_ = unix_time();
 };
 
 }  // namespace

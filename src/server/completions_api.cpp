@@ -21,15 +21,14 @@ void read_ids(const OrderedJson& list, const ChatService& service, Faults& fault
 // One prompt: a text or ids, also as the only one of a list.
 void read_prompt(FieldReader& fields, const ChatService& service, CompletionRequest& request) {
   const OrderedJson* prompt = fields.find("prompt");
-  Faults& faults = fields.faults();
-  if (!prompt) return faults.add("prompt", "missing", "a string or an array of token ids");
+  if (!prompt) return fields.missing("prompt", "a string or an array of token ids");
   if (prompt->is_array() && !prompt->empty() && !(*prompt)[0].is_number()) {
-    if (prompt->size() > 1) return faults.add("prompt", "too many", "one prompt", describe(*prompt));
+    if (prompt->size() > 1) return fields.fault("prompt", "too many", "one prompt", describe(*prompt));
     prompt = &(*prompt)[0];
   }
   if (prompt->is_string()) request.prompt = prompt->get<std::string>();
-  else if (prompt->is_array() && !prompt->empty()) read_ids(*prompt, service, faults, request);
-  else faults.add("prompt", "wrong type", "a string or an array of token ids", describe(*prompt));
+  else if (prompt->is_array() && !prompt->empty()) read_ids(*prompt, service, fields.faults(), request);
+  else fields.wrong_type("prompt", "a string or an array of token ids", *prompt);
 }
 
 std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatService& service) {
@@ -38,11 +37,9 @@ std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatServ
   ApiRequest parsed;
   CompletionRequest request;
   read_prompt(fields, service, request);
-  request.reply.sampling = service.default_sampling(false);
-  const CommonFields common = read_common(fields, service, request.reply);
+  const CommonFields common = read_common(fields, service, false, request.reply);
   if (const auto top = fields.integer("logprobs", 0, 20)) request.reply.top_logprobs = static_cast<int>(*top);
-  if (fields.boolean("echo").value_or(false)) faults.add("echo", "not supported", "false", "true");
-  if (!fields.text("suffix").value_or("").empty()) faults.add("suffix", "not supported", "no suffix");
+  fields.refuse_given({"echo", "suffix"});
   fields.integer("best_of", 1, 1);
   fields.refuse_others();
   if (faults.any()) return faults.first();

@@ -1,9 +1,9 @@
 #include <utility>
 
 #include "server/ids.h"
-#include "server/json_fields.h"
 #include "server/messages.h"
 #include "server/reply_shape.h"
+#include "server/wire.h"
 
 namespace lily::server {
 namespace {
@@ -62,7 +62,7 @@ MessagesFormat::MessagesFormat(const std::string& model, MessagesFormatOptions o
 void MessagesFormat::emit(const char* type, const OrderedJson& fields, std::vector<SseEvent>& out) {
   OrderedJson event{{"type", type}};
   event.update(fields);
-  out.push_back({type, to_text(event)});
+  out.push_back({type, json_text(event)});
 }
 
 void MessagesFormat::emit_delta(const char* type, const char* key, const std::string& text,
@@ -117,8 +117,10 @@ void MessagesFormat::close(std::vector<SseEvent>& out) {
     emit_delta("signature_delta", "signature", block_["signature"], out);
   } else if (kind_ == Block::text) {
     block_["text"] = text_;
-  } else if (auto input = parse_inner_json(text_); input && input->is_object()) {
-    block_["input"] = *std::move(input);
+  } else {
+    auto parsed = parse_json(text_);
+    if (auto* input = std::get_if<OrderedJson>(&parsed); input && input->is_object())
+      block_["input"] = std::move(*input);
   }
   emit("content_block_stop", {{"index", message_["content"].size()}}, out);
   message_["content"].push_back(std::move(block_));
@@ -146,7 +148,7 @@ void MessagesFormat::end(std::vector<SseEvent>& out) {
 }
 
 void MessagesFormat::fail(const ApiError& error, std::vector<SseEvent>& out) {
-  out.push_back({"error", to_text(messages_error(error))});
+  out.push_back({"error", json_text(messages_error(error))});
 }
 
 }  // namespace

@@ -2,6 +2,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <utility>
+
+#include "server/ids.h"
+#include "server/openai_request.h"
+#include "server/reply_shape.h"
+#include "server/wire.h"
 
 namespace lily::server {
 
@@ -46,17 +52,65 @@ OrderedJson token_logprob(const Tokenizer& tokenizer, int32_t id, float logprob)
   return {{"token", std::string(bytes)}, {"logprob", finite_logprob(logprob)}, {"bytes", std::move(list)}};
 }
 
-const char* finish_reason(const Reply& reply, bool called) {
-  if (reply.finish == Finish::length || reply.finish == Finish::context_full) return "length";
-  return called ? "tool_calls" : "stop";
+OpenAiFormat::OpenAiFormat(const ChatService& service, const FormatOptions& options, const FormatNames& names)
+    : service_(service),
+      options_(options),
+      names_(names),
+      id_(new_id(names.id_prefix)),
+      created_(unix_time()),
+      reasons_(static_cast<size_t>(options.choices)) {}
+
+OrderedJson OpenAiFormat::envelope(const char* object, OrderedJson choices) const {
+  return {{"id", id_},
+          {"object", object},
+          {"created", created_},
+          {"model", service_.model_name()},
+          {"system_fingerprint", "lily"},
+          {"choices", std::move(choices)}};
 }
 
-OrderedJson envelope(const std::string& id, const char* object, int64_t created, const ChatService& service) {
-  return {{"id", id},
-          {"object", object},
-          {"created", created},
-          {"model", service.model_name()},
-          {"system_fingerprint", "lily"}};
+OrderedJson OpenAiFormat::entry_of(int index, const OrderedJson& fields) const {
+  const std::string& reason = reasons_[static_cast<size_t>(index)];
+  OrderedJson entry = {{"index", index}};
+  entry.update(fields);
+  entry["finish_reason"] = reason.empty() ? OrderedJson() : OrderedJson(reason);
+  return entry;
+}
+
+OrderedJson OpenAiFormat::event_of(int index, const OrderedJson& fields) const {
+  OrderedJson event = envelope(names_.event, OrderedJson::array({entry_of(index, fields)}));
+  if (options_.include_usage) event["usage"] = nullptr;
+  return event;
+}
+
+void OpenAiFormat::finish(int index, const Reply& reply, std::vector<SseEvent>& out) {
+  reasons_[static_cast<size_t>(index)] = is_cut(reply) ? "length" : called(index) ? "tool_calls" : "stop";
+  totals_.add(reply);
+  OrderedJson event = event_of(index, last(index));
+  if (++finished_ == options_.choices) event["timings"] = totals_.timings();
+  out.push_back({"", json_text(event)});
+}
+
+void OpenAiFormat::end(std::vector<SseEvent>& out) {
+  if (options_.include_usage) {
+    OrderedJson event = envelope(names_.event, OrderedJson::array());
+    event["usage"] = totals_.usage();
+    out.push_back({"", json_text(event)});
+  }
+  out.push_back({"", "[DONE]"});
+}
+
+void OpenAiFormat::fail(const ApiError& error, std::vector<SseEvent>& out) {
+  out.push_back({"", json_text(openai_error(error))});
+}
+
+OrderedJson OpenAiFormat::document() {
+  OrderedJson choices = OrderedJson::array();
+  for (int i = 0; i < options_.choices; ++i) choices.push_back(entry_of(i, whole(i)));
+  OrderedJson document = envelope(names_.document, std::move(choices));
+  document["usage"] = totals_.usage();
+  document["timings"] = totals_.timings();
+  return document;
 }
 
 int64_t unix_time() {

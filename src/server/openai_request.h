@@ -12,9 +12,8 @@ struct CommonFields {
   bool include_usage = false;  // a last event of the stream with the numbers of tokens
 };
 
-// Reads all that is not the prompt, logprobs or thinking. `reply.sampling` holds the defaults for what is not given; without
-// a seed it is random.
-CommonFields read_common(FieldReader& fields, const ChatService& service, ReplyOptions& reply);
+// Reads all that is not the prompt, logprobs or thinking, which settles the defaults of the sampling.
+CommonFields read_common(FieldReader& fields, const ChatService& service, bool thinking, ReplyOptions& reply);
 
 // {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}
 OrderedJson openai_error(const ApiError& error);

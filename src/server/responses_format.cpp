@@ -1,18 +1,13 @@
-#include <chrono>
 #include <utility>
 
 #include "server/ids.h"
-#include "server/json_fields.h"
+#include "server/openai_reply.h"
 #include "server/reply_shape.h"
 #include "server/responses.h"
+#include "server/wire.h"
 
 namespace lily::server {
 namespace {
-
-int64_t now() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 // A reply as a list of output items: reasoning, message and function_call, in the order in which they were sampled.
 class ResponsesFormat : public ReplyFormat {
@@ -49,23 +44,18 @@ class ResponsesFormat : public ReplyFormat {
 };
 
 ResponsesFormat::ResponsesFormat(const std::string& model, const OrderedJson& settings)
-    : response_{{"id", new_id("resp_")},
-                {"object", "response"},
-                {"created_at", now()},
-                {"status", "in_progress"},
-                {"completed_at", nullptr},
-                {"error", nullptr},
-                {"incomplete_details", nullptr},
-                {"model", model},
-                {"output", OrderedJson::array()},
-                {"usage", nullptr}} {
+    : response_{{"id", new_id("resp_")},          {"object", "response"},
+                {"created_at", unix_time()},      {"status", "in_progress"},
+                {"completed_at", nullptr},        {"error", nullptr},
+                {"incomplete_details", nullptr},  {"model", model},
+                {"output", OrderedJson::array()}, {"usage", nullptr}} {
   response_.update(settings);
 }
 
 void ResponsesFormat::emit(const char* type, OrderedJson fields, std::vector<SseEvent>& out) {
   OrderedJson event{{"type", type}, {"sequence_number", sequence_++}};
   event.update(fields);
-  out.push_back({type, to_text(event)});
+  out.push_back({type, json_text(event)});
 }
 
 void ResponsesFormat::emit_of_item(const char* type, OrderedJson fields, std::vector<SseEvent>& out) {
@@ -177,7 +167,7 @@ void ResponsesFormat::finish(int, const Reply& reply, std::vector<SseEvent>& out
   close(cut ? "incomplete" : "completed", out);
   response_["status"] = cut ? "incomplete" : "completed";
   if (cut) response_["incomplete_details"] = {{"reason", "max_output_tokens"}};
-  else response_["completed_at"] = now();
+  else response_["completed_at"] = unix_time();
   const auto written = static_cast<int64_t>(reply.tokens.size());
   response_["usage"] = {{"input_tokens", reply.prompt_tokens},
                         {"input_tokens_details", {{"cached_tokens", reply.reused_tokens}, {"cache_write_tokens", 0}}},

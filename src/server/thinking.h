@@ -1,25 +1,16 @@
-// Whether the model thinks first, and for how long: every way in which a client of OpenAI's APIs can say so.
+// Whether the model thinks first, and for how long: every way in which a client can say so, in every API.
 #pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string>
 
 #include "server/field_reader.h"
 
 namespace lily::server {
 
-struct Thinking {
-  bool enabled = true;
-  std::optional<bool> preserve;   // see ChatRequest::preserve_thinking
-  std::optional<int64_t> budget;  // tokens
-
-  // "none" and "minimal" turn it off, "low" gives it a budget; "medium", "high", "xhigh" and "max" let it run. False: no such effort.
-  bool set_effort(const std::string& effort);
-};
+// off: as in Anthropic's API there is no thinking unless the request asks for it, and a `thinking` object has a type.
+enum class ThinkingDefault { on, off };
 
 // reasoning_effort, reasoning, thinking, enable_thinking, preserve_thinking, thinking_budget, and the same inside
-// chat_template_kwargs. Where they disagree, off wins.
-Thinking read_thinking(FieldReader& fields);
+// chat_template_kwargs. Where they disagree, off wins, and a budget over the guess that the effort "low" is. False: the
+// client wants no text of the thinking ("display": "omitted", of Anthropic's API).
+bool read_thinking(FieldReader& body, ThinkingDefault otherwise, ChatRequest& chat);
 
 }  // namespace lily::server

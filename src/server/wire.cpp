@@ -1,6 +1,6 @@
 #include "server/wire.h"
 
-#include <random>
+#include <algorithm>
 
 namespace lily::server {
 namespace {
@@ -51,15 +51,6 @@ std::string sse_text(const SseEvent& event) {
   std::string text;
   if (!event.name.empty()) text = "event: " + event.name + "\n";
   return text + "data: " + event.data + "\n\n";
-}
-
-std::string random_id(std::string_view prefix) {
-  static constexpr char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::random_device random;
-  std::uniform_int_distribution<size_t> pick(0, sizeof letters - 2);
-  std::string id(prefix);
-  for (int i = 0; i < 24; ++i) id += letters[pick(random)];
-  return id;
 }
 
 }  // namespace lily::server

@@ -1,4 +1,4 @@
-// Text to and from the wire: JSON bodies, server-sent events, ids.
+// Text to and from the wire: JSON and server-sent events.
 #pragma once
 
 #include <string>
@@ -19,8 +19,5 @@ std::variant<OrderedJson, std::string> parse_json(std::string_view text);
 std::string json_text(const OrderedJson& json);
 
 std::string sse_text(const SseEvent& event);
-
-// PREFIX and 24 random letters and digits.
-std::string random_id(std::string_view prefix);
 
 }  // namespace lily::server

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/api.h"
-#include "server/json_fields.h"
+#include "server/wire.h"
 #include "silent_service.h"
 
 namespace lily::test {
@@ -35,9 +35,9 @@ inline void fuzz_reply(server::ReplyFormat& format) {
 
 inline void fuzz_api(const server::Api& api, std::string_view text) {
   static const SilentService service;
-  const auto body = server::parse_inner_json(text);
-  if (!body) return;
-  auto parsed = api.parse(*body, service);
+  const auto body = server::parse_json(text);
+  if (!std::holds_alternative<OrderedJson>(body)) return;
+  auto parsed = api.parse(std::get<OrderedJson>(body), service);
   if (auto* request = std::get_if<server::ApiRequest>(&parsed)) return fuzz_reply(*request->format);
   const auto& error = std::get<server::ApiError>(parsed);
   require(error.status >= 400 && !error.message.empty());
