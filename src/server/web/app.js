@@ -17,7 +17,7 @@ const settings = new Settings();
 let model = { name: '', context: 0 };
 let chat = store.create();
 
-const chats = new Chats(store, () => ({ model: model.name || 'default', settings: settings.values, key: settings.key }));
+const chats = new Chats(store, () => ({ model: model.name || undefined, settings: settings.values, key: settings.key }));
 const index_of = (message) => chat.messages.indexOf(message);
 const thread = new Thread(chats, {
   regenerate: (message) => replace_from(message, (index) => chats.regenerate(chat, index)),
@@ -47,7 +47,7 @@ function open_chat(next) {
 }
 
 function remove_chat(removed) {
-  chats.stop(removed);
+  chats.abandon(removed);
   store.remove(removed);
   if (removed === chat) open_chat(store.create());
   toast(`Deleted “${removed.title}”.`, 'Undo', () => {
@@ -71,7 +71,7 @@ function refresh() {
   find('toggle-thinking').setAttribute('aria-pressed', thinking);
   const count = parse_tools(tools).tools?.length ?? 0;
   find('tools-pill').hidden = count === 0;
-  find('tools-pill').lastChild.textContent = count === 1 ? '1 tool' : `${count} tools`;
+  find('tools-pill').replaceChildren(icon('tool'), count === 1 ? '1 tool' : `${count} tools`);
   document.title = chat.title ? `${chat.title} · Lily` : 'Lily';
   show_meter();
 }
@@ -146,6 +146,7 @@ function edit_last() {
 }
 
 function shortcut(event) {
+  if (event.isComposing) return null;
   const control = event.ctrlKey || event.metaKey;
   const key = event.key.toLowerCase();
   if (control && key === '/') return () => (open_panel() ? open_panel().close() : find('help').showModal());
@@ -153,7 +154,7 @@ function shortcut(event) {
     if (sidebar.is_drawer && sidebar.is_open) return () => sidebar.toggle(false);
     return chats.run_of(chat) ? () => chats.stop(chat) : null;
   }
-  if (open_panel() || event.isComposing) return null;
+  if (open_panel()) return null;
   if (control && key === ',') return () => settings.open();
   if (control && event.shiftKey && key === 'o') return () => open_chat(store.create());
   if (control && event.shiftKey && key === 's') return () => sidebar.toggle();
@@ -194,8 +195,19 @@ function follow_state() {
   chats.addEventListener('change', if_shown(() => { thread.render(); refresh(); }));
   chats.addEventListener('progress', if_shown(() => thread.progress()));
   chats.addEventListener('finish', if_shown(() => { thread.finished(); refresh(); }));
-  chats.addEventListener('finish', () => sidebar.render());
-  store.addEventListener('change', () => sidebar.render());
+  chats.addEventListener('finish', () => {
+    sidebar.render();
+    if (!model.name) find_model();
+  });
+  store.addEventListener('change', () => {
+    const now = store.chats.get(chat.id);
+    if (now && now !== chat && !chats.run_of(chat)) {  // another tab went on with it
+      chat = now;
+      thread.open(chat);
+      refresh();
+    }
+    sidebar.render();
+  });
   store.addEventListener('full', () => toast('The browser’s storage is full: this conversation is not kept. Export or delete some.'));
   let key = settings.key;
   settings.addEventListener('change', () => {

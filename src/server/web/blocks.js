@@ -26,6 +26,7 @@ export function parse_markdown(text, open = false) {
   const offsets = [0];
   for (const line of text.split('\n')) offsets.push(offsets[offsets.length - 1] + line.length + 1);
   if (open && is_undecided(lines[lines.length - 1])) lines = lines.slice(0, -1);
+  while (open && lines.length && is_blank(lines[lines.length - 1])) lines.pop();
   const blocks = parse_lines(lines.map((line) => line.replace(/^[ \t]+/, (space) => space.replace(/\t/g, '    '))), open, 0);
   for (const block of blocks) {
     block.from = offsets[block.first];

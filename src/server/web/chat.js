@@ -56,16 +56,20 @@ export class Chats extends EventTarget {
 
   stop(chat) { this.run_of(chat)?.controller.abort(); }
 
-  // Drops the messages from `index` on; returns a function that brings them back.
-  cut(chat, index) {
+  // Stops and forgets: what the run would still have done to the conversation does not happen.
+  abandon(chat) {
     this.stop(chat);
     this.runs.delete(chat.id);
+  }
+
+  // Drops the messages from `index` on; returns a function that brings them back.
+  cut(chat, index) {
+    this.abandon(chat);
     const removed = chat.messages.slice(index);
     const kept = chat.messages.slice(0, index);
     chat.messages = kept.slice();
     return () => {
-      this.stop(chat);
-      this.runs.delete(chat.id);
+      this.abandon(chat);
       chat.messages = [...kept, ...removed];
       this.store.touch(chat);
       this.emit('change', chat);

@@ -133,7 +133,7 @@ export class ReplyView {
     this.show_thoughts();
     this.content_view.update(message.content.replace(/^\s+/, ''), this.live);
     this.show_calls(results);
-    this.footer.hidden = this.live;
+    this.footer.hidden = this.live || Boolean(message.error && !message.content);
     this.stats.textContent = stats_of(message);
     if (this.live) this.notice.replaceChildren();
     else this.show_notice(results, is_last);
@@ -151,7 +151,7 @@ export class ReplyView {
     const thinking = run && !message.content && !message.tool_calls.length;
     const seconds = thinking && run.first_token ? (performance.now() - run.first_token) / 1000 : message.thought_seconds ?? 0;
     this.thoughts.classList.toggle('live', Boolean(thinking));
-    this.thoughts_label.textContent = thinking ? `Thinking… ${Math.floor(seconds)} s`
+    this.thoughts_label.textContent = thinking ? (seconds < 1 ? 'Thinking…' : `Thinking… ${Math.floor(seconds)} s`)
       : seconds < 1 ? 'Thought for a moment' : `Thought for ${Math.round(seconds)} s`;
   }
 

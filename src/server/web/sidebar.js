@@ -17,11 +17,12 @@ export class Sidebar {
     this.toggle(!narrow.matches, false);
   }
 
-  get is_open() { return document.body.classList.contains('sidebar-open'); }
+  get is_open() { return document.documentElement.classList.contains('sidebar-open'); }
   get is_drawer() { return narrow.matches; }
 
   toggle(open = !this.is_open, focus = true) {
-    document.body.classList.toggle('sidebar-open', open);
+    document.documentElement.classList.toggle('sidebar-open', open);
+    document.documentElement.classList.toggle('sidebar-moves', focus);
     find('sidebar').inert = !open;
     find('page').inert = open && narrow.matches;
     find('open-sidebar').setAttribute('aria-expanded', open);
