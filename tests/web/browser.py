@@ -1,4 +1,6 @@
 """Drives the page in a headless Chromium and keeps count of checks."""
+
+import shutil
 import time
 from pathlib import Path
 
@@ -32,9 +34,9 @@ class Page:
         options = webdriver.ChromeOptions()
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en"):
             options.add_argument(argument)
-        options.binary_location = "/usr/bin/chromium"
+        options.binary_location = shutil.which("chromium") or ""
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         self.driver.set_script_timeout(120)
         self.address = address.rstrip("/") + "/"
         self.shots = Path(shots) if shots else None
@@ -72,8 +74,11 @@ class Page:
 
     def module(self, code, *arguments):
         """Runs `code` in an async function that may import() the page's modules."""
-        wrapped = f"const done = arguments[arguments.length - 1]; const given = arguments;" \
-                  f"(async () => {{ {code} }})().then((value) => done({{value}}), (error) => done({{error: String(error.stack)}}));"
+        wrapped = (
+            f"const done = arguments[arguments.length - 1]; const given = arguments;"
+            f"(async () => {{ {code} }})().then((value) => done({{value}}), "
+            "(error) => done({error: String(error.stack)}));"
+        )
         result = self.driver.execute_async_script(wrapped, *arguments)
         if "error" in result:
             raise AssertionError(result["error"])
@@ -131,9 +136,11 @@ class Page:
 
     def overflow(self):
         """Pixels that the page is wider than the window."""
-        return self.js("return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth, "
-                       "...[...document.querySelectorAll('#scroll, .top, .dock')].map((e) => e.scrollWidth + e.getBoundingClientRect().left))"
-                       " - innerWidth")
+        return self.js(
+            "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth, "
+            "...[...document.querySelectorAll('#scroll, .top, .dock')].map((e) => e.scrollWidth + e.getBoundingClientRect().left))"
+            " - innerWidth"
+        )
 
     def shot(self, name):
         if not self.shots:
@@ -143,7 +150,10 @@ class Page:
         self.driver.save_screenshot(str(self.shots / f"{name}.png"))
 
     def complaints(self):
-        """Errors on the console since the last call: exceptions, and breaches of the content security policy. Requests that
-        fail are not among them, since some tests make them fail."""
-        return [entry["message"] for entry in self.driver.get_log("browser")
-                if entry["level"] == "SEVERE" and "Failed to load resource" not in entry["message"]]
+        """Errors on the console since the last call: exceptions, and breaches of the content security policy.
+        Requests that fail are not among them, since some tests make them fail."""
+        return [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "Failed to load resource" not in entry["message"]
+        ]

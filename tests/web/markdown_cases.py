@@ -1,7 +1,11 @@
 """The page's Markdown, in the browser: Markdown -> HTML."""
-from browser import Page
-from scripted_cases import CODE, INJECTIONS
 
+from pathlib import Path
+
+from browser import Page
+from replies import CODE, INJECTIONS
+
+PROBE = (Path(__file__).parent / "markdown_probe.js").read_text()
 LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
 
 # Source, and the HTML that it becomes.
@@ -11,7 +15,10 @@ CASES_OF = [
     ("# T", '<h3 class="heading-1">T</h3>'),
     ("###### T ##", '<h6 class="heading-6">T</h6>'),
     ("#no", "<p>#no</p>"),
-    ("**b** *i* _j_ ***k*** ~~d~~", "<p><strong>b</strong> <em>i</em> <em>j</em> <em><strong>k</strong></em> <del>d</del></p>"),
+    (
+        "**b** *i* _j_ ***k*** ~~d~~",
+        "<p><strong>b</strong> <em>i</em> <em>j</em> <em><strong>k</strong></em> <del>d</del></p>",
+    ),
     ("snake_case_name 2 * 3 * 4", "<p>snake_case_name 2 * 3 * 4</p>"),
     ("**标题：**内容", "<p><strong>标题：</strong>内容</p>"),
     ("**a *b* c**", "<p><strong>a <em>b</em> c</strong></p>"),
@@ -23,18 +30,24 @@ CASES_OF = [
     ("text\n---", "<p>text</p><hr>"),
     ("- a\n- b", "<ul><li><p>a</p></li><li><p>b</p></li></ul>"),
     ("3. a\n4. b", '<ol start="3"><li><p>a</p></li><li><p>b</p></li></ol>'),
-    ("- a\n  - b\n    - c\n- d", "<ul><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ul>"),
+    (
+        "- a\n  - b\n    - c\n- d",
+        "<ul><li><p>a</p><ul><li><p>b</p><ul><li><p>c</p></li></ul></li></ul></li><li><p>d</p></li></ul>",
+    ),
     ("1. a\n  - b\n2. c", "<ol><li><p>a</p><ul><li><p>b</p></li></ul></li><li><p>c</p></li></ol>"),
     ("1. a\n\n   b\n\n2. c", "<ol><li><p>a</p><p>b</p></li><li><p>c</p></li></ol>"),
     ("- a\n\nb", "<ul><li><p>a</p></li></ul><p>b</p>"),
     ("a\n- b", "<p>a</p><ul><li><p>b</p></li></ul>"),
     ("> a\n> > b\n\nc", "<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>"),
-    ("| a | b |\n|:-:|--:|\n| 1 | `x` |\n| 2 |", '<div class="table"><table><thead><tr><th class="align-center">a</th><th class="align-right">b</th></tr></thead>'
-     '<tbody><tr><td class="align-center">1</td><td class="align-right"><code>x</code></td></tr><tr><td class="align-center">2</td>'
-     '<td class="align-right"></td></tr></tbody></table></div>'),
+    (
+        "| a | b |\n|:-:|--:|\n| 1 | `x` |\n| 2 |",
+        '<div class="table"><table><thead><tr><th class="align-center">a</th><th class="align-right">b</th></tr></thead>'
+        '<tbody><tr><td class="align-center">1</td><td class="align-right"><code>x</code></td></tr><tr><td class="align-center">2</td>'
+        '<td class="align-right"></td></tr></tbody></table></div>',
+    ),
     ("a | b", "<p>a | b</p>"),
     ("[a](https://x.org/a_(b)_c)", f'<p><a href="https://x.org/a_(b)_c" {LINK}>a</a></p>'),
-    ("[**a**](mailto:a@x.org \"t\")", f'<p><a href="mailto:a@x.org" {LINK}><strong>a</strong></a></p>'),
+    ('[**a**](mailto:a@x.org "t")', f'<p><a href="mailto:a@x.org" {LINK}><strong>a</strong></a></p>'),
     ("see https://x.org/a.", f'<p>see <a href="https://x.org/a" {LINK}>https://x.org/a</a>.</p>'),
     ("(https://x.org/a)", f'<p>(<a href="https://x.org/a" {LINK}>https://x.org/a</a>)</p>'),
     ("[a](javascript:b)", "<p>[a](javascript:b)</p>"),
@@ -42,9 +55,15 @@ CASES_OF = [
     ("a[0](1)", "<p>a[0](1)</p>"),
     ("![p](https://x.org/p.png)", f'<p><a href="https://x.org/p.png" {LINK}>p</a></p>'),
     ("a<br>b<br/>c", "<p>a<br>b<br>c</p>"),
-    ("\\(a_1 * b * c\\) and $$x^*$$", '<p><span class="math">\\(a_1 * b * c\\)</span> and <span class="math">$$x^*$$</span></p>'),
+    (
+        "\\(a_1 * b * c\\) and $$x^*$$",
+        '<p><span class="math">\\(a_1 * b * c\\)</span> and <span class="math">$$x^*$$</span></p>',
+    ),
     ("$5 and $6", "<p>$5 and $6</p>"),
-    ("- [x] a\n- [ ] b", '<ul><li class="task"><p><input type="checkbox" disabled="" checked="">a</p></li><li class="task"><p><input type="checkbox" disabled="">b</p></li></ul>'),
+    (
+        "- [x] a\n- [ ] b",
+        '<ul><li class="task"><p><input type="checkbox" disabled="" checked="">a</p></li><li class="task"><p><input type="checkbox" disabled="">b</p></li></ul>',
+    ),
     ("a\r\nb", "<p>a<br>b</p>"),
     ("", ""),
 ]
@@ -84,88 +103,51 @@ int x;
 The end.
 """
 
-PREFIXES = """
-const { MarkdownView, render_markdown } = await import('/markdown.js');
-const root = document.createElement('div');
-const view = new MarkdownView(root);
-const [text, markers] = given;
-const shown = [];
-for (let n = 0; n <= text.length; ++n) {
-  view.update(text.slice(0, n), true);
-  const once = document.createElement('div');
-  new MarkdownView(once).update(text.slice(0, n), true);
-  if (once.innerHTML !== root.innerHTML) return `prefix ${n} depends on how it came: ${once.innerHTML} / ${root.innerHTML}`;
-  render_markdown(text.slice(0, n));
-  if (markers && [...markers].some((marker) => root.textContent.includes(marker))) return `prefix ${n} shows a marker: ${root.textContent.slice(-40)}`;
-}
-view.update(text, false);
-return root.innerHTML === render_markdown(text).innerHTML ? '' : `the end differs: ${root.innerHTML}`;
-"""
-
-RANDOM = """
-const { MarkdownView, render_markdown } = await import('/markdown.js');
-let state = given[0];
-const next = (n) => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return Math.floor(state / 2 ** 32 * n); };
-const parts = ['*', '**', '_', '`', '```', '~~', '[', ']', '(', ')', '](https://x.org)', '<', '>', '|', '|-|', '\\n', '\\n\\n', '  ', '- ', '1. ', '# ', '---', '\\\\',
-  '$$', 'a', 'b c', '\\t', '> ', '\\r\\n', '2', '.', 'https://y.org', '<br>', '![', ':', '🌷', '\\u2028'];
-const allowed = new Set('A,BLOCKQUOTE,BR,BUTTON,CODE,DEL,DIV,EM,H3,H4,H5,H6,HR,INPUT,LI,OL,P,PRE,SPAN,STRONG,TABLE,TBODY,TD,TH,THEAD,TR,UL,path,svg'.split(','));
-for (let round = 0; round < 400; ++round) {
-  let text = '';
-  for (let n = next(40); n >= 0; --n) text += parts[next(parts.length)];
-  const root = document.createElement('div');
-  const view = new MarkdownView(root);
-  for (let n = 0; n <= text.length; n += 1 + next(3)) {
-    view.update(text.slice(0, n), true);
-    const once = document.createElement('div');
-    new MarkdownView(once).update(text.slice(0, n), true);
-    if (once.innerHTML !== root.innerHTML) return `${JSON.stringify(text.slice(0, n))} depends on how it came: ${once.innerHTML} / ${root.innerHTML}`;
-  }
-  view.update(text, false);
-  if (root.innerHTML !== render_markdown(text).innerHTML) return `${JSON.stringify(text)} ends differently`;
-  const strange = [...root.querySelectorAll('*')].find((element) => !allowed.has(element.tagName));
-  if (strange) return `${JSON.stringify(text)} makes ${strange.tagName}`;
-}
-return '';
-"""
-
-HOSTILE = """
-const { MarkdownView } = await import('/markdown.js');
-const root = document.createElement('div');
-const start = performance.now();
-new MarkdownView(root).update(given[0], given[1]);
-return performance.now() - start;
-"""
-
 HOSTILE_TEXTS = {
-    "stars": "*" * 50000 + "a", "open stars": "*a " * 15000, "brackets": "[" * 50000, "links": "[a](" * 15000, "ticks": "`a``b" * 8000,
-    "quotes": "> " * 20000 + "a", "lists": "\n".join(" " * (2 * i) + "- a" for i in range(200)), "spaces": "|" + " " * 50000 + "|x", "dashes": "- " * 25000 + "x",
-    "bars": "|" * 50000 + "\n" + "|-" * 25000, "urls": "http://[" * 8000, "fence": "```" + " " * 50000 + "`", "escapes": "\\(" * 25000, "angles": "<" * 50000,
-    "items": "- a\n" * 8000, "tabs": "\t" * 50000 + "x", "link spaces": "[a](" + " " * 50000 + "x",
+    "stars": "*" * 50000 + "a",
+    "open stars": "*a " * 15000,
+    "brackets": "[" * 50000,
+    "links": "[a](" * 15000,
+    "ticks": "`a``b" * 8000,
+    "quotes": "> " * 20000 + "a",
+    "lists": "\n".join(" " * (2 * i) + "- a" for i in range(200)),
+    "spaces": "|" + " " * 50000 + "|x",
+    "dashes": "- " * 25000 + "x",
+    "bars": "|" * 50000 + "\n" + "|-" * 25000,
+    "urls": "http://[" * 8000,
+    "fence": "```" + " " * 50000 + "`",
+    "escapes": "\\(" * 25000,
+    "angles": "<" * 50000,
+    "items": "- a\n" * 8000,
+    "tabs": "\t" * 50000 + "x",
+    "link spaces": "[a](" + " " * 50000 + "x",
 }
 
 
 def renders(page: Page, check):
     page.load()
-    code = "const { render_markdown } = await import('/markdown.js'); return given[0].map((text) => render_markdown(text).innerHTML);"
-    shown = page.module(code, [source for source, _ in CASES_OF])
+    shown = page.module(PROBE + "return given[0].map((text) => html_of(text));", [source for source, _ in CASES_OF])
     for (source, expected), got in zip(CASES_OF, shown):
         check(f"markdown {source!r}", got == expected, f"got {got}")
-    code = ("const { render_markdown } = await import('/markdown.js'); return given[0].map((text) => { const code = render_markdown(text).querySelector('.code');"
-            "return [code?.querySelector('.code-language').textContent, code?.querySelector('pre code').textContent]; });")
+    code = PROBE + "return given[0].map((text) => code_of(text));"
     for (source, *expected), got in zip(CODE_CASES, page.module(code, [case[0] for case in CODE_CASES])):
         check(f"markdown {source!r}", got == expected, f"got {got}")
 
 
 def streams(page: Page, check):
     page.load()
-    for name, text, markers in (("a clean document", CLEAN, "*`~#|>"), ("code", CODE, ""), ("injections", INJECTIONS, "")):
-        fault = page.module(PREFIXES, text, markers)
+    for name, text, markers in (
+        ("a clean document", CLEAN, "*`~#|>"),
+        ("code", CODE, ""),
+        ("injections", INJECTIONS, ""),
+    ):
+        fault = page.module(PROBE + "return prefix_fault(...given);", text, markers)
         check(f"every prefix of {name} renders", fault == "", fault)
     for source, _ in CASES_OF:
-        fault = page.module(PREFIXES, source, "")
+        fault = page.module(PROBE + "return prefix_fault(...given);", source, "")
         if fault:
             check(f"every prefix of {source!r} renders", False, fault)
-    fault = page.module(RANDOM, 1)
+    fault = page.module(PROBE + "return random_fault(1);")
     check("random texts render the same in pieces and at once", fault == "", fault)
 
 
@@ -173,7 +155,7 @@ def takes_hostile_texts(page: Page, check):
     page.load()
     for name, text in HOSTILE_TEXTS.items():
         for is_open in (True, False):
-            took = page.module(HOSTILE, text, is_open)
+            took = page.module(PROBE + "return milliseconds(...given);", text, is_open)
             check(f"hostile {name}, {'open' if is_open else 'closed'}: under 3 s", took < 3000, f"{took:.0f} ms")
 
 

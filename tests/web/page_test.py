@@ -4,18 +4,25 @@
     python3 -m venv VENV && VENV/bin/pip install selenium        # and chromium, chromium-driver from Debian
     VENV/bin/python tests/web/page_test.py http://127.0.0.1:PORT [--shots FOLDER] [--only NAME] [--patience SECONDS]
 
-Prints one line a check. Exit code 1 if one failed. The server's model may be any: replies whose text matters are made up in the
-browser.
+Prints one line a check. Exit code 1 if one failed. The server's model may be any:
+replies whose text matters are made up in the browser.
 """
+
 import argparse
 import sys
 
+import fault_cases
 import markdown_cases
-import scripted_cases
+import reply_cases
 import server_cases
 from browser import Checks, Page
 
-GROUPS = {"server": server_cases.CASES, "scripted": scripted_cases.CASES, "markdown": markdown_cases.CASES}
+GROUPS = {
+    "server": server_cases.CASES,
+    "replies": reply_cases.CASES,
+    "faults": fault_cases.CASES,
+    "markdown": markdown_cases.CASES,
+}
 
 
 def run_case(page, checks, case):
@@ -33,10 +40,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("address")
     parser.add_argument("--shots", help="folder for screenshots")
-    parser.add_argument("--only", help="a group (server, scripted, markdown) or a case")
+    parser.add_argument("--only", help="a group (server, replies, faults, markdown) or a case")
     parser.add_argument("--patience", type=float, default=60, help="seconds to wait for a reply")
     arguments = parser.parse_args()
-    cases = [case for group, group_cases in GROUPS.items() for case in group_cases if arguments.only in (None, group, case.__name__)]
+    cases = [
+        case
+        for group, group_cases in GROUPS.items()
+        for case in group_cases
+        if arguments.only in (None, group, case.__name__)
+    ]
     checks = Checks()
     page = Page(arguments.address, arguments.shots, arguments.patience)
     try:

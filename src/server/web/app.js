@@ -1,23 +1,25 @@
 // Puts the page together.
-import { load_model, parse_tools } from './api.js';
-import { Chats } from './chat.js';
-import { announce, find, h, icon, toast } from './dom.js';
-import { Settings, fill_help, set_theme, theme } from './settings.js';
-import { Sidebar } from './sidebar.js';
-import { Store } from './store.js';
-import { Thread } from './thread.js';
+import {load_model, parse_tools} from './api.js';
+import {Chats} from './chat.js';
+import {announce, find, h, icon, toast} from './dom.js';
+import {fill_help, set_theme, Settings, theme} from './settings.js';
+import {Sidebar} from './sidebar.js';
+import {Store} from './store.js';
+import {Thread} from './thread.js';
 
 // Within reach of the small bundled model; the large one answers them as well.
-const examples = ['What is a lighthouse?', 'What does “serene” mean?', 'What is 17 plus 25?', 'My name is Ada and I live in Lisbon.'];
+const examples = [
+  'What is a lighthouse?', 'What does “serene” mean?', 'What is 17 plus 25?', 'My name is Ada and I live in Lisbon.'
+];
 
 const number = new Intl.NumberFormat('en');
 const input = find('input');
 const store = new Store();
 const settings = new Settings();
-let model = { name: '', context: 0 };
+let model = {name: '', context: 0};
 let chat = store.create();
 
-const chats = new Chats(store, () => ({ model: model.name || undefined, settings: settings.values, key: settings.key }));
+const chats = new Chats(store, () => ({model: model.name || undefined, settings: settings.values, key: settings.key}));
 const index_of = (message) => chat.messages.indexOf(message);
 const thread = new Thread(chats, {
   regenerate: (message) => replace_from(message, (index) => chats.regenerate(chat, index)),
@@ -25,7 +27,7 @@ const thread = new Thread(chats, {
   answer: (message, results) => chats.answer_calls(chat, results),
   open_settings: () => settings.open(),
 });
-const sidebar = new Sidebar(store, chats, { open: open_chat, remove: remove_chat, current: () => chat });
+const sidebar = new Sidebar(store, chats, {open: open_chat, remove: remove_chat, current: () => chat});
 
 // Regenerating and editing cut what follows; that can be undone.
 function replace_from(message, action) {
@@ -39,7 +41,8 @@ function replace_from(message, action) {
 
 function open_chat(next) {
   chat = next;
-  if (location.hash.slice(1) !== (store.chats.has(chat.id) ? chat.id : '')) history.pushState(null, '', store.chats.has(chat.id) ? `#${chat.id}` : location.pathname);
+  if (location.hash.slice(1) !== (store.chats.has(chat.id) ? chat.id : ''))
+    history.pushState(null, '', store.chats.has(chat.id) ? `#${chat.id}` : location.pathname);
   thread.open(chat);
   refresh();
   sidebar.render();
@@ -67,7 +70,7 @@ function refresh() {
   find('send').hidden = running;
   find('stop').hidden = !running;
   find('send').disabled = input.value.trim() === '';
-  const { thinking, tools } = settings.values;
+  const {thinking, tools} = settings.values;
   find('toggle-thinking').setAttribute('aria-pressed', thinking);
   const count = parse_tools(tools).tools?.length ?? 0;
   find('tools-pill').hidden = count === 0;
@@ -85,7 +88,8 @@ function show_meter() {
   const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
   const of = model.context ? ` / ${number.format(model.context)}` : '';
   find('meter-text').textContent = `${number.format(used)}${of} tokens`;
-  meter.title = `Prompt ${number.format(usage.prompt_tokens)} (${number.format(cached)} from the cache) + reply ${number.format(usage.completion_tokens)} tokens`;
+  meter.title = `Prompt ${number.format(usage.prompt_tokens)} (${number.format(cached)} from the cache) + reply ${
+      number.format(usage.completion_tokens)} tokens`;
   const share = model.context ? Math.min(used / model.context, 1) : 0;
   find('meter-bar').style.width = `${share * 100}%`;
   meter.classList.toggle('full', share > 0.9);
@@ -121,8 +125,9 @@ async function find_model() {
     model = await load_model(settings.key);
     banner.hidden = true;
   } catch (error) {
-    const again = h('button', { type: 'button', class: 'link-button', on: { click: find_model } }, 'Try again');
-    const key = h('button', { type: 'button', class: 'link-button', on: { click: () => settings.open() } }, 'Enter API key');
+    const again = h('button', {type: 'button', class: 'link-button', on: {click: find_model}}, 'Try again');
+    const key =
+        h('button', {type: 'button', class: 'link-button', on: {click: () => settings.open()}}, 'Enter API key');
     banner.replaceChildren(h('span', {}, error.message), error.status === 401 ? key : again);
     banner.hidden = false;
   }
@@ -161,14 +166,26 @@ function shortcut(event) {
   if (control || event.altKey) return null;
   if (event.key === 'ArrowUp' && document.activeElement === input && input.value === '') return edit_last;
   if (is_typing()) return null;
-  return { '?': () => find('help').showModal(), '/': () => input.focus() }[event.key];
+  return {'?': () => find('help').showModal(), '/': () => input.focus()}[event.key];
 }
 
 function listen() {
   const coarse = matchMedia('(pointer: coarse)');
-  const on_click = { 'new-chat': () => { sidebar.close_drawer(); open_chat(store.create()); }, 'toggle-theme': toggle_theme, 'open-settings': () => settings.open(),
-    'tools-pill': () => settings.open(), 'open-help': () => find('help').showModal(), stop: () => { chats.stop(chat); input.focus(); },
-    'toggle-thinking': () => settings.set('thinking', !settings.values.thinking) };
+  const on_click = {
+    'new-chat': () => {
+      sidebar.close_drawer();
+      open_chat(store.create());
+    },
+    'toggle-theme': toggle_theme,
+    'open-settings': () => settings.open(),
+    'tools-pill': () => settings.open(),
+    'open-help': () => find('help').showModal(),
+    stop: () => {
+      chats.stop(chat);
+      input.focus();
+    },
+    'toggle-thinking': () => settings.set('thinking', !settings.values.thinking)
+  };
   for (const [id, action] of Object.entries(on_click)) find(id).addEventListener('click', action);
   find('composer').addEventListener('submit', (event) => {
     event.preventDefault();
@@ -176,7 +193,8 @@ function listen() {
   });
   input.addEventListener('input', fit_input);
   input.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || coarse.matches) return;  // on a phone, Enter is a new line
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || coarse.matches)
+      return;  // on a phone, Enter is a new line
     event.preventDefault();
     send(input.value);
   });
@@ -192,9 +210,15 @@ function listen() {
 
 function follow_state() {
   const if_shown = (action) => (event) => event.detail.chat === chat && action();
-  chats.addEventListener('change', if_shown(() => { thread.render(); refresh(); }));
+  chats.addEventListener('change', if_shown(() => {
+                           thread.render();
+                           refresh();
+                         }));
   chats.addEventListener('progress', if_shown(() => thread.progress()));
-  chats.addEventListener('finish', if_shown(() => { thread.finished(); refresh(); }));
+  chats.addEventListener('finish', if_shown(() => {
+                           thread.finished();
+                           refresh();
+                         }));
   chats.addEventListener('finish', () => {
     sidebar.render();
     if (!model.name) find_model();
@@ -208,7 +232,8 @@ function follow_state() {
     }
     sidebar.render();
   });
-  store.addEventListener('full', () => toast('The browser’s storage is full: this conversation is not kept. Export or delete some.'));
+  store.addEventListener(
+      'full', () => toast('The browser’s storage is full: this conversation is not kept. Export or delete some.'));
   let key = settings.key;
   settings.addEventListener('change', () => {
     refresh();
@@ -218,7 +243,8 @@ function follow_state() {
 }
 
 for (const element of document.querySelectorAll('[data-icon]')) element.prepend(icon(element.dataset.icon));
-find('examples').append(...examples.map((text) => h('li', {}, h('button', { type: 'button', on: { click: () => send(text) } }, text))));
+find('examples')
+    .append(...examples.map((text) => h('li', {}, h('button', {type: 'button', on: {click: () => send(text)}}, text))));
 fill_help();
 listen();
 follow_state();

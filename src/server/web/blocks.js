@@ -1,8 +1,9 @@
 // The block part of Markdown: a string -> a list of plain objects. Nothing here touches the document.
 //
 // Blocks: {kind: 'paragraph', text}, {kind: 'heading', level, text}, {kind: 'code', language, text}, {kind: 'rule'},
-// {kind: 'quote', blocks}, {kind: 'list', ordered, start, items: [blocks]} and {kind: 'table', align, head, rows}. Those of the
-// outermost level also have `from` and `to`, offsets in the text. `open` marks the block that is still being written.
+// {kind: 'quote', blocks}, {kind: 'list', ordered, start, items: [blocks]} and {kind: 'table', align, head, rows}.
+// Those of the outermost level also have `from` and `to`, offsets in the text. `open` marks the block that is still
+// being written.
 
 const max_depth = 12;  // of containers; what is nested deeper is shown as text
 
@@ -27,7 +28,8 @@ export function parse_markdown(text, open = false) {
   for (const line of text.split('\n')) offsets.push(offsets[offsets.length - 1] + line.length + 1);
   if (open && is_undecided(lines[lines.length - 1])) lines = lines.slice(0, -1);
   while (open && lines.length && is_blank(lines[lines.length - 1])) lines.pop();
-  const blocks = parse_lines(lines.map((line) => line.replace(/^[ \t]+/, (space) => space.replace(/\t/g, '    '))), open, 0);
+  const blocks =
+      parse_lines(lines.map((line) => line.replace(/^[ \t]+/, (space) => space.replace(/\t/g, '    '))), open, 0);
   for (const block of blocks) {
     block.from = offsets[block.first];
     block.to = Math.min(offsets[block.past], text.length);
@@ -53,7 +55,8 @@ function parse_lines(lines, open, depth) {
 
 function read_block(lines, i, open, depth) {
   const leaf = read_fence(lines, i) ?? read_heading(lines, i) ?? read_rule(lines, i);
-  const nested = depth < max_depth ? () => read_quote(lines, i, open, depth) ?? read_list(lines, i, open, depth) : () => null;
+  const nested =
+      depth < max_depth ? () => read_quote(lines, i, open, depth) ?? read_list(lines, i, open, depth) : () => null;
   return leaf ?? nested() ?? read_table(lines, i, open) ?? read_paragraph(lines, i, open);
 }
 
@@ -66,17 +69,22 @@ function read_fence(lines, i) {
   while (past < lines.length && !close.test(lines[past])) ++past;
   const strip = (line) => line.slice(Math.min(indent_of(line), indent.length));
   const text = lines.slice(i + 1, past).map(strip).join('\n');
-  return { kind: 'code', language: info.trim().split(/\s+/)[0], text, past: Math.min(past + 1, lines.length) };
+  return {kind: 'code', language: info.trim().split(/\s+/)[0], text, past: Math.min(past + 1, lines.length)};
 }
 
 function read_heading(lines, i) {
   const match = heading.exec(lines[i]);
   if (!match) return null;
-  return { kind: 'heading', level: match[1].length, text: (match[2] ?? '').replace(/(^|\s)#+\s*$/, '').trim(), past: i + 1 };
+  return {
+    kind: 'heading',
+    level: match[1].length,
+    text: (match[2] ?? '').replace(/(^|\s)#+\s*$/, '').trim(),
+    past: i + 1
+  };
 }
 
 function read_rule(lines, i) {
-  return rule.test(lines[i]) ? { kind: 'rule', past: i + 1 } : null;
+  return rule.test(lines[i]) ? {kind: 'rule', past: i + 1} : null;
 }
 
 function read_quote(lines, i, open, depth) {
@@ -84,11 +92,11 @@ function read_quote(lines, i, open, depth) {
   while (past < lines.length && quote.test(lines[past])) ++past;
   if (past === i) return null;
   const inner = lines.slice(i, past).map((line) => line.replace(quote, ''));
-  return { kind: 'quote', blocks: parse_lines(inner, open && past === lines.length, depth + 1), past };
+  return {kind: 'quote', blocks: parse_lines(inner, open && past === lines.length, depth + 1), past};
 }
 
-// Lines of one item, without its marker and indentation. More is taken as nested than the standard takes: models indent by
-// two where three are due.
+// Lines of one item, without its marker and indentation. More is taken as nested than the standard takes: models indent
+// by two where three are due.
 function read_item(lines, i, base) {
   const [, space, marker, gap = ' ', rest = ''] = item_start.exec(lines[i]);
   const width = space.length + marker.length + (gap.length > 4 ? 1 : gap.length);
@@ -104,7 +112,7 @@ function read_item(lines, i, base) {
     const mark = /^\s*(`{3,}|~{3,})/.exec(line)?.[1][0];
     if (mark) fence = fence === null ? mark : fence === mark ? null : fence;
   }
-  return { inner, past };
+  return {inner, past};
 }
 
 function read_list(lines, i, open, depth) {
@@ -112,11 +120,11 @@ function read_list(lines, i, open, depth) {
   if (!first) return null;
   const base = first[1].length;
   const kind = first[2].slice(-1);
-  const list = { kind: 'list', ordered: /\d/.test(first[2]), start: parseInt(first[2], 10), items: [], past: i };
+  const list = {kind: 'list', ordered: /\d/.test(first[2]), start: parseInt(first[2], 10), items: [], past: i};
   while (list.past < lines.length) {
     const next = item_start.exec(lines[list.past]);
     if (!next || next[2].slice(-1) !== kind || (list.items.length && rule.test(lines[list.past]))) break;
-    const { inner, past } = read_item(lines, list.past, base);
+    const {inner, past} = read_item(lines, list.past, base);
     list.items.push(parse_lines(inner, open && past === lines.length, depth + 1));
     list.past = past;
   }
@@ -136,14 +144,16 @@ function read_table(lines, i, open) {
   const promised = open && below === undefined && lines[i].trimStart().startsWith('|');
   const is_table = below !== undefined && is_delimiter(below) && cells_of(below).length === head.length;
   if (!promised && !is_table) return null;
-  const align = promised ? [] : cells_of(below).map((cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'right') : null));
+  const align = promised ?
+      [] :
+      cells_of(below).map((cell) => (cell.endsWith(':') ? (cell.startsWith(':') ? 'center' : 'right') : null));
   const rows = [];
   let past = Math.min(i + 2, lines.length);
   for (; past < lines.length && lines[past].includes('|') && !interrupts(lines, past); ++past) {
     const cells = cells_of(lines[past]);
     rows.push(head.map((_, column) => cells[column] ?? ''));
   }
-  return { kind: 'table', align, head, rows, past };
+  return {kind: 'table', align, head, rows, past};
 }
 
 // Whether a line ends the paragraph above it.
@@ -154,7 +164,7 @@ function interrupts(lines, i) {
   if (item && item[4] && (!/\d/.test(item[2]) || parseInt(item[2], 10) === 1)) return true;
   const below = lines[i + 1];
   return line.includes('|') && below !== undefined && is_delimiter(below) &&
-    cells_of(below).length === cells_of(line).length;
+      cells_of(below).length === cells_of(line).length;
 }
 
 function read_paragraph(lines, i, open) {
@@ -164,5 +174,5 @@ function read_paragraph(lines, i, open) {
     if (promised) break;
     ++past;
   }
-  return { kind: 'paragraph', text: lines.slice(i, past).map((line) => line.trimStart()).join('\n').trimEnd(), past };
+  return {kind: 'paragraph', text: lines.slice(i, past).map((line) => line.trimStart()).join('\n').trimEnd(), past};
 }

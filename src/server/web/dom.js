@@ -1,4 +1,5 @@
-// Elements without markup strings: text from a model only ever becomes a text node or the value of an attribute set here.
+// Elements without markup strings: text from a model only ever becomes a text node or the value of an attribute set
+// here.
 
 const svg_space = 'http://www.w3.org/2000/svg';
 
@@ -8,7 +9,8 @@ const icons = {
   plus: 'M12 5v14M5 12h14',
   settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z',
-  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2.5v2M12 19.5v2M2.5 12h2M19.5 12h2M5.3 5.3l1.4 1.4M17.3 17.3l1.4 1.4M5.3 18.7l1.4-1.4M17.3 6.7l1.4-1.4',
+  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2.5v2M12 19.5v2M2.5 12h2M19.5 12h2' +
+      'M5.3 5.3l1.4 1.4M17.3 17.3l1.4 1.4M5.3 18.7l1.4-1.4M17.3 6.7l1.4-1.4',
   send: 'M12 19V5M6 11l6-6 6 6',
   stop: 'M8 8h8v8H8z',
   down: 'M12 5v14M6 13l6 6 6-6',
@@ -26,14 +28,16 @@ const icons = {
 
 export function icon(name) {
   const svg = document.createElementNS(svg_space, 'svg');
-  for (const [key, value] of Object.entries({ viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' })) svg.setAttribute(key, value);
+  for (const [key, value] of Object.entries({viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true'}))
+    svg.setAttribute(key, value);
   const path = document.createElementNS(svg_space, 'path');
   path.setAttribute('d', icons[name]);
   svg.append(path);
   return svg;
 }
 
-// h('a', { class: 'x', href: url, on: { click } }, 'text', node). A property that is null, undefined or false is left out.
+// h('a', { class: 'x', href: url, on: { click } }, 'text', node). A property that is null, undefined or false is left
+// out.
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(properties)) {
@@ -49,7 +53,9 @@ export function h(tag, properties = {}, ...children) {
 
 // A button that shows only an icon.
 export function icon_button(name, label, click, properties = {}) {
-  return h('button', { type: 'button', class: 'icon-button', 'aria-label': label, title: label, on: { click }, ...properties }, icon(name));
+  return h(
+      'button', {type: 'button', class: 'icon-button', 'aria-label': label, title: label, on: {click}, ...properties},
+      icon(name));
 }
 
 export const find = (id) => document.getElementById(id);
@@ -57,7 +63,7 @@ export const find = (id) => document.getElementById(id);
 // Outside of secure contexts (another machine's page over plain HTTP) there is no navigator.clipboard.
 export async function copy_text(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = h('textarea', { class: 'hidden-label', 'aria-hidden': 'true' });
+  const area = h('textarea', {class: 'hidden-label', 'aria-hidden': 'true'});
   area.value = text;
   document.body.append(area);
   area.select();
@@ -92,13 +98,30 @@ let toast_timer = 0;
 // A line at the bottom, with an action such as Undo. One at a time.
 export function toast(text, action_label, action) {
   const box = find('toast');
-  const hide = () => { box.hidden = true; box.replaceChildren(); };
+  const hide = () => {
+    box.hidden = true;
+    box.replaceChildren();
+  };
   clearTimeout(toast_timer);
   box.replaceChildren(h('span', {}, text));
-  if (action) box.append(h('button', { type: 'button', class: 'link-button', on: { click: () => { hide(); action(); } } }, action_label));
+  if (action)
+    box.append(
+        h('button', {
+          type: 'button',
+          class: 'link-button',
+          on: {
+            click: () => {
+              hide();
+              action();
+            }
+          }
+        },
+          action_label));
   box.append(icon_button('close', 'Dismiss', hide));
   box.hidden = false;
   // Whoever is on the toast with pointer or keyboard is not hurried.
-  const expire = () => { toast_timer = setTimeout(() => (box.matches(':hover, :focus-within') ? expire() : hide()), 9000); };
+  const expire = () => {
+    toast_timer = setTimeout(() => (box.matches(':hover, :focus-within') ? expire() : hide()), 9000);
+  };
   expire();
 }

@@ -1,5 +1,5 @@
 // A conversation as a file.
-import { h } from './dom.js';
+import {h} from './dom.js';
 
 function fenced(text, language) {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
@@ -11,7 +11,8 @@ function message_markdown(message) {
   if (message.role === 'user') return `## You\n\n${message.content}`;
   if (message.role === 'tool') return `## Tool result\n\n${fenced(message.content, '')}`;
   const parts = ['## Lily'];
-  if (message.reasoning) parts.push(`<details><summary>Thinking</summary>\n\n${message.reasoning.trim()}\n\n</details>`);
+  if (message.reasoning)
+    parts.push(`<details><summary>Thinking</summary>\n\n${message.reasoning.trim()}\n\n</details>`);
   if (message.content.trim()) parts.push(message.content.trim());
   for (const call of message.tool_calls) parts.push(`Calls \`${call.name}\`:\n\n${fenced(call.arguments, 'json')}`);
   return parts.join('\n\n');
@@ -26,8 +27,8 @@ export function chat_json(chat) {
 }
 
 export function download(name, type, text) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  h('a', { href: url, download: name }).click();
+  const url = URL.createObjectURL(new Blob([text], {type}));
+  h('a', {href: url, download: name}).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 

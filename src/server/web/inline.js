@@ -3,8 +3,8 @@
 // Nodes: {kind: 'text' | 'code' | 'math', text}, {kind: 'break'}, {kind: 'strong' | 'em' | 'del', nodes} and
 // {kind: 'link', href, nodes}.
 //
-// `open` says that the text is still being written: then what is not closed yet is shown as if it were closed at the end,
-// and markers at the very end, whose meaning the next character decides, are not shown.
+// `open` says that the text is still being written: then what is not closed yet is shown as if it were closed at the
+// end, and markers at the very end, whose meaning the next character decides, are not shown.
 
 const special = /[\\`*_~[!<$\n]|https?:\/\//g;
 const punctuation = /[!-/:-@[-`{-~]/;
@@ -15,7 +15,8 @@ const destination = /\( {0,3}(<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?: {
 const unfinished_destination = /\([^\s()]*$/y;
 const max_depth = 12;
 
-// The URL as it may be put into a link, or null: no scheme but these three, and no way to write another one around them.
+// The URL as it may be put into a link, or null: no scheme but these three, and no way to write another one around
+// them.
 export function safe_url(text) {
   if (!/^(https?:\/\/|mailto:)/i.test(text)) return null;
   try {
@@ -55,13 +56,13 @@ class InlineParser {
     this.open = open;
     this.links = links;
     this.pairs = links ? bracket_pairs(this.text) : new Map();
-    this.frames = [{ marker: '', count: 0, nodes: [] }];  // emphasis that is open, outermost first
+    this.frames = [{marker: '', count: 0, nodes: []}];  // emphasis that is open, outermost first
     this.missing_closers = new Set();
     this.at = 0;
   }
 
   parse() {
-    const { text } = this;
+    const {text} = this;
     while (this.at < text.length) {
       special.lastIndex = this.at;
       const next = special.exec(text);
@@ -73,12 +74,14 @@ class InlineParser {
     return this.close_all();
   }
 
-  get nodes() { return this.frames[this.frames.length - 1].nodes; }
+  get nodes() {
+    return this.frames[this.frames.length - 1].nodes;
+  }
 
   add_text(text) {
     const last = this.nodes[this.nodes.length - 1];
     if (last?.kind === 'text') last.text += text;
-    else if (text) this.nodes.push({ kind: 'text', text });
+    else if (text) this.nodes.push({kind: 'text', text});
   }
 
   take(length, node) {
@@ -88,8 +91,20 @@ class InlineParser {
 
   read_special() {
     const c = this.text[this.at];
-    const read = { '\\': 'escape', '`': 'code', '$': 'dollars', '*': 'delimiters', _: 'delimiters', '~': 'delimiters',
-      '[': 'link', '!': 'image', '<': 'angle', '\n': 'newline', h: 'url', H: 'url' }[c];
+    const read = {
+      '\\': 'escape',
+      '`': 'code',
+      '$': 'dollars',
+      '*': 'delimiters',
+      _: 'delimiters',
+      '~': 'delimiters',
+      '[': 'link',
+      '!': 'image',
+      '<': 'angle',
+      '\n': 'newline',
+      h: 'url',
+      H: 'url'
+    }[c];
     if (!this[`read_${read}`]()) this.add_text(this.text[this.at++]);
   }
 
@@ -97,7 +112,7 @@ class InlineParser {
     const next = this.text[this.at + 1];
     if (next === '(') return this.read_until('\\(', '\\)', 'math');
     if (next === '[') return this.read_until('\\[', '\\]', 'math');
-    if (next === '\n') return this.take(2, { kind: 'break' }), true;
+    if (next === '\n') return this.take(2, {kind: 'break'}), true;
     if (!next || !punctuation.test(next)) return false;
     this.add_text(next);
     this.at += 2;
@@ -116,10 +131,11 @@ class InlineParser {
     }
     if (end < 0 && !this.open) return this.missing_closers.add(closer), false;
     const inner = this.text.slice(from, end < 0 ? undefined : end);
-    if (kind === 'math') return this.take(inner.length + (end < 0 ? 2 : 4), { kind, text: opener + inner + closer }), true;
+    if (kind === 'math')
+      return this.take(inner.length + (end < 0 ? 2 : 4), {kind, text: opener + inner + closer}), true;
     const padded = /^[ \n].*[ \n]$/s.test(inner) && inner.trim() !== '';
     const text = (padded ? inner.slice(1, -1) : inner).replace(/\n/g, ' ');
-    return this.take((end < 0 ? from + inner.length : end + closer.length) - this.at, { kind, text }), true;
+    return this.take((end < 0 ? from + inner.length : end + closer.length) - this.at, {kind, text}), true;
   }
 
   read_code() {
@@ -132,27 +148,29 @@ class InlineParser {
     return true;
   }
 
-  read_dollars() { return this.text[this.at + 1] === '$' && this.read_until('$$', '$$', 'math'); }
+  read_dollars() {
+    return this.text[this.at + 1] === '$' && this.read_until('$$', '$$', 'math');
+  }
 
   read_newline() {
     const last = this.nodes[this.nodes.length - 1];
     if (last?.kind === 'text') last.text = last.text.trimEnd();
-    return this.take(1, { kind: 'break' }), true;
+    return this.take(1, {kind: 'break'}), true;
   }
 
   read_angle() {
     const br = match_at(line_break, this.text, this.at);
-    if (br) return this.take(br[0].length, { kind: 'break' }), true;
+    if (br) return this.take(br[0].length, {kind: 'break'}), true;
     const url = this.links && match_at(angle_url, this.text, this.at);
-    return Boolean(url) && this.add_link(url[0].length, url[1], [{ kind: 'text', text: url[1] }]);
+    return Boolean(url) && this.add_link(url[0].length, url[1], [{kind: 'text', text: url[1]}]);
   }
 
   read_url() {
     const url = this.links && match_at(bare_url, this.text, this.at)?.[0];
     if (!url) return false;
-    let shown = trim_end(url, ".,;:!?'*_~]}|");
+    let shown = trim_end(url, '.,;:!?\'*_~]}|');
     while (shown.endsWith(')') && shown.split(')').length > shown.split('(').length) shown = shown.slice(0, -1);
-    return this.add_link(shown.length, shown, [{ kind: 'text', text: shown }]);
+    return this.add_link(shown.length, shown, [{kind: 'text', text: shown}]);
   }
 
   read_image() {
@@ -182,7 +200,7 @@ class InlineParser {
   add_link(length, url, nodes) {
     const href = safe_url(url);
     if (href === null) return false;
-    return this.take(length, { kind: 'link', href, nodes }), true;
+    return this.take(length, {kind: 'link', href, nodes}), true;
   }
 
   read_delimiters() {
@@ -194,10 +212,10 @@ class InlineParser {
     const after = this.text[past] ?? ' ';
     this.at = past;
     if (marker === '~' && count !== 2) return this.add_text(marker.repeat(count)), true;
-    const { can_open, can_close } = flanks(marker, before, after);
+    const {can_open, can_close} = flanks(marker, before, after);
     if (can_close) count = this.close(marker, count);
     if (!count) return true;
-    if (can_open && this.frames.length < max_depth) this.frames.push({ marker, count, nodes: [] });
+    if (can_open && this.frames.length < max_depth) this.frames.push({marker, count, nodes: []});
     else this.add_text(marker.repeat(count));
     return true;
   }
@@ -224,7 +242,7 @@ class InlineParser {
 
   // The innermost open emphasis turns out to be none: its marker is text.
   unwrap() {
-    const { marker, count, nodes } = this.frames.pop();
+    const {marker, count, nodes} = this.frames.pop();
     this.add_text(marker.repeat(count));
     for (const node of nodes) this.nodes.push(node);
   }
@@ -235,23 +253,24 @@ class InlineParser {
         this.unwrap();
         continue;
       }
-      const { marker, count, nodes } = this.frames.pop();
-      if (nodes.length) this.nodes.push(count > 2 ? wrap(marker, 1, [wrap(marker, 2, nodes)]) : wrap(marker, count, nodes));
+      const {marker, count, nodes} = this.frames.pop();
+      if (nodes.length)
+        this.nodes.push(count > 2 ? wrap(marker, 1, [wrap(marker, 2, nodes)]) : wrap(marker, count, nodes));
     }
     return this.frames[0].nodes;
   }
 }
 
 function wrap(marker, count, nodes) {
-  if (marker === '~') return { kind: 'del', nodes };
-  return { kind: count === 2 ? 'strong' : 'em', nodes };
+  if (marker === '~') return {kind: 'del', nodes};
+  return {kind: count === 2 ? 'strong' : 'em', nodes};
 }
 
-// Whether a run of markers can open or close emphasis, by the characters around it. More generous than the standard, which
-// leaves "**标题：**内容" unclosed; underscores inside words mean nothing.
+// Whether a run of markers can open or close emphasis, by the characters around it. More generous than the standard,
+// which leaves "**标题：**内容" unclosed; underscores inside words mean nothing.
 function flanks(marker, before, after) {
   const is_word = (c) => marker === '_' && /[\p{L}\p{N}_]/u.test(c);
-  return { can_open: !/\s/.test(after) && !is_word(before), can_close: !/\s/.test(before) && !is_word(after) };
+  return {can_open: !/\s/.test(after) && !is_word(before), can_close: !/\s/.test(before) && !is_word(after)};
 }
 
 export function parse_inline(text, open = false, links = true) {

@@ -1,13 +1,13 @@
 // The list of conversations, its menu, and the drawer that it becomes on narrow screens.
-import { find, h, icon, icon_button } from './dom.js';
-import { chat_json, chat_markdown, download, file_name } from './export.js';
+import {find, h, icon, icon_button} from './dom.js';
+import {chat_json, chat_markdown, download, file_name} from './export.js';
 
 const narrow = matchMedia('(max-width: 760px)');
 
 export class Sidebar {
   // actions: open(chat), remove(chat), current()
   constructor(store, chats, actions) {
-    Object.assign(this, { store, chats, actions });
+    Object.assign(this, {store, chats, actions});
     this.menu = find('menu');
     find('open-sidebar').addEventListener('click', () => this.toggle(true));
     find('close-sidebar').addEventListener('click', () => this.toggle(false));
@@ -17,8 +17,12 @@ export class Sidebar {
     this.toggle(!narrow.matches, false);
   }
 
-  get is_open() { return document.documentElement.classList.contains('sidebar-open'); }
-  get is_drawer() { return narrow.matches; }
+  get is_open() {
+    return document.documentElement.classList.contains('sidebar-open');
+  }
+  get is_drawer() {
+    return narrow.matches;
+  }
 
   toggle(open = !this.is_open, focus = true) {
     document.documentElement.classList.toggle('sidebar-open', open);
@@ -43,20 +47,41 @@ export class Sidebar {
       this.close_drawer();
       this.actions.open(chat);
     };
-    const title = h('button', { type: 'button', class: 'chat-title', title: chat.title, 'aria-current': is_current && 'page', on: { click: open } }, h('span', {}, chat.title));
-    if (this.chats.run_of(chat)) title.append(h('span', { class: 'running', title: 'Being written' }));
-    const more = icon_button('more', `Options for ${chat.title}`, () => this.show_menu(chat, row, more), { 'aria-haspopup': 'menu', class: 'icon-button more' });
-    const row = h('li', { class: is_current ? 'chat-row current' : 'chat-row', 'data-id': chat.id }, title, more);
+    const title =
+        h('button', {
+          type: 'button',
+          class: 'chat-title',
+          title: chat.title,
+          'aria-current': is_current && 'page',
+          on: {click: open}
+        },
+          h('span', {}, chat.title));
+    if (this.chats.run_of(chat)) title.append(h('span', {class: 'running', title: 'Being written'}));
+    const more = icon_button(
+        'more', `Options for ${chat.title}`, () => this.show_menu(chat, row, more),
+        {'aria-haspopup': 'menu', class: 'icon-button more'});
+    const row = h('li', {class: is_current ? 'chat-row current' : 'chat-row', 'data-id': chat.id}, title, more);
     return row;
   }
 
   show_menu(chat, row, anchor) {
-    const item = (label, action) => h('button', { type: 'button', role: 'menuitem', on: { click: () => { this.menu.hidePopover(); action(); } } }, label);
+    const item = (label, action) =>
+        h('button', {
+          type: 'button',
+          role: 'menuitem',
+          on: {
+            click: () => {
+              this.menu.hidePopover();
+              action();
+            }
+          }
+        },
+          label);
     this.menu.replaceChildren(
-      item('Rename', () => this.rename(chat, row)),
-      item('Export as Markdown', () => download(file_name(chat, 'md'), 'text/markdown', chat_markdown(chat))),
-      item('Export as JSON', () => download(file_name(chat, 'json'), 'application/json', chat_json(chat))),
-      item('Delete', () => this.actions.remove(chat)));
+        item('Rename', () => this.rename(chat, row)),
+        item('Export as Markdown', () => download(file_name(chat, 'md'), 'text/markdown', chat_markdown(chat))),
+        item('Export as JSON', () => download(file_name(chat, 'json'), 'application/json', chat_json(chat))),
+        item('Delete', () => this.actions.remove(chat)));
     this.menu.lastChild.classList.add('danger');
     this.menu.showPopover();
     const at = anchor.getBoundingClientRect();
@@ -69,7 +94,7 @@ export class Sidebar {
   menu_keys(event) {
     const items = [...this.menu.children];
     const at = items.indexOf(document.activeElement);
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    const next = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1}[event.key];
     if (event.key === 'Escape' || event.key === 'Tab') {
       event.preventDefault();
       event.stopPropagation();
@@ -82,7 +107,7 @@ export class Sidebar {
   }
 
   rename(chat, row) {
-    const field = h('input', { type: 'text', class: 'rename', 'aria-label': 'New title', maxlength: '120' });
+    const field = h('input', {type: 'text', class: 'rename', 'aria-label': 'New title', maxlength: '120'});
     field.value = chat.title;
     let done = false;
     const finish = (keep, focus) => {

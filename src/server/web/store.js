@@ -1,7 +1,7 @@
 // What the browser keeps: conversations and settings in localStorage, the API key in sessionStorage only.
 //
-// A conversation is {id, title, created, updated, messages}. Messages are {role: 'user', content},
-// {role: 'tool', tool_call_id, content} and {role: 'assistant', content, reasoning, tool_calls: [{id, name, arguments}], finish,
+// A conversation is {id, title, created, updated, messages}. Messages are {role: 'user', content}, {role: 'tool',
+// tool_call_id, content} and {role: 'assistant', content, reasoning, tool_calls: [{id, name, arguments}], finish,
 // error, usage, timings, thought_seconds}.
 
 const chat_prefix = 'lily.chat.';
@@ -10,15 +10,24 @@ const api_key_key = 'lily.api_key';
 
 // null: the model's default, which is not sent.
 export const default_settings = {
-  thinking: true, temperature: null, top_p: null, top_k: null, max_tokens: null, presence_penalty: null, seed: null,
-  system: '', tools: '',
+  thinking: true,
+  temperature: null,
+  top_p: null,
+  top_k: null,
+  max_tokens: null,
+  presence_penalty: null,
+  seed: null,
+  system: '',
+  tools: '',
 };
 
 function parse_chat(text) {
   try {
     const chat = JSON.parse(text);
-    const valid = chat && typeof chat.id === 'string' && typeof chat.title === 'string' && Array.isArray(chat.messages) &&
-      chat.messages.every((message) => typeof message?.content === 'string' && ['user', 'assistant', 'tool'].includes(message.role));
+    const valid = chat && typeof chat.id === 'string' && typeof chat.title === 'string' &&
+        Array.isArray(chat.messages) &&
+        chat.messages.every(
+            (message) => typeof message?.content === 'string' && ['user', 'assistant', 'tool'].includes(message.role));
     return valid ? chat : null;
   } catch {
     return null;
@@ -49,12 +58,16 @@ export class Store extends EventTarget {
     if (chat) this.chats.set(chat.id, chat);
   }
 
-  changed() { this.dispatchEvent(new Event('change')); }
+  changed() {
+    this.dispatchEvent(new Event('change'));
+  }
 
-  list() { return [...this.chats.values()].sort((a, b) => b.updated - a.updated); }
+  list() {
+    return [...this.chats.values()].sort((a, b) => b.updated - a.updated);
+  }
 
   create() {
-    return { id: new_id(), title: '', created: Date.now(), updated: Date.now(), messages: [] };
+    return {id: new_id(), title: '', created: Date.now(), updated: Date.now(), messages: []};
   }
 
   save(chat) {
@@ -83,9 +96,9 @@ export class Store extends EventTarget {
 
 export function load_settings() {
   try {
-    return { ...default_settings, ...JSON.parse(localStorage.getItem(settings_key) ?? '{}') };
+    return {...default_settings, ...JSON.parse(localStorage.getItem(settings_key) ?? '{}')};
   } catch {
-    return { ...default_settings };
+    return {...default_settings};
   }
 }
 

@@ -1,6 +1,7 @@
-// The open conversation: keeps a view for each message, follows the growing reply, and lets go when the reader scrolls up.
-import { announce, copy_from, find } from './dom.js';
-import { ReplyView, UserView } from './message.js';
+// The open conversation: keeps a view for each message, follows the growing reply, and lets go when the reader scrolls
+// up.
+import {announce, copy_from, find} from './dom.js';
+import {ReplyView, UserView} from './message.js';
 
 const near_end = 48;  // px from the end that still count as being at the end
 
@@ -15,7 +16,7 @@ export class Thread {
     this.following = true;
     this.last_top = 0;
     this.frame = 0;
-    this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
+    this.scroller.addEventListener('scroll', () => this.scrolled(), {passive: true});
     this.root.addEventListener('click', (event) => {
       const button = event.target.closest('.copy-code');
       if (button) copy_from(button, button.closest('.code').querySelector('pre > code').textContent);
@@ -50,17 +51,22 @@ export class Thread {
   }
 
   render() {
-    const { messages } = this.chat;
+    const {messages} = this.chat;
     const nodes = [];
     messages.forEach((message, i) => {
       if (message.role === 'tool') return;
       const view = this.view_of(message);
       const run = this.chats.run_of(this.chat);
-      view.update({ run: run?.message === message ? run : null, results: this.results_of(i), is_last: i === messages.length - 1 });
+      view.update({
+        run: run?.message === message ? run : null,
+        results: this.results_of(i),
+        is_last: i === messages.length - 1
+      });
       nodes.push(view.node);
     });
     const old = [...this.root.children];
-    for (const node of old) if (!nodes.includes(node)) node.remove();
+    for (const node of old)
+      if (!nodes.includes(node)) node.remove();
     nodes.forEach((node, i) => {
       if (this.root.children[i] !== node) this.root.insertBefore(node, this.root.children[i] ?? null);
     });
@@ -79,7 +85,7 @@ export class Thread {
   update_live() {
     const run = this.chats.run_of(this.chat);
     if (!run) return;
-    this.view_of(run.message).update({ run, results: [], is_last: true });
+    this.view_of(run.message).update({run, results: [], is_last: true});
     this.follow();
   }
 
@@ -107,7 +113,9 @@ export class Thread {
     this.show_jump();
   }
 
-  show_jump() { find('jump').hidden = this.following || this.at_end; }
+  show_jump() {
+    find('jump').hidden = this.following || this.at_end;
+  }
 
   follow() {
     if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
