@@ -138,7 +138,8 @@ class Page:
         """Pixels that the page is wider than the window."""
         return self.js(
             "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth, "
-            "...[...document.querySelectorAll('#scroll, .top, .dock')].map((e) => e.scrollWidth + e.getBoundingClientRect().left))"
+            "...[...document.querySelectorAll('#scroll, .top, .dock')]"
+            ".map((element) => element.scrollWidth + element.getBoundingClientRect().left))"
             " - innerWidth"
         )
 

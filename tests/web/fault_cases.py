@@ -24,6 +24,20 @@ def stops_a_stream(page: Page, check):
     check("a stopped reply goes back as it was", sent.strip() == kept)
 
 
+def drops_unanswered_calls(page: Page, check):
+    page.load()
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    page.script({"events": [delta(content="I call."), delta(tool_calls=[call])], "end": "hang"}, reply("Fine."))
+    page.ask("Hi", finish=False)
+    page.wait("the card", lambda: page.shown(".call"), 5)
+    page.click("#stop")
+    page.finish()
+    check("a stopped call asks for no result", not page.all(".answer"))
+    page.ask("On")
+    sent = page.requests()[1]["body"]["messages"][1]
+    check("and is not sent back", sent == {"role": "assistant", "content": "I call."}, str(sent))
+
+
 def runs_apart(page: Page, check):
     page.load()
     page.script(reply("slow " * 200, wait=8), reply("quick"))
@@ -74,15 +88,15 @@ def shares_with_other_tabs(page: Page, check):
     page.load()
     page.script(reply("Here."))
     page.ask("Hi")
-    page.js(
-        """const [key, value] = Object.entries(localStorage).find(([name]) => name.startsWith('lily.chat.'));
+    page.js("""const [key, value] = Object.entries(localStorage).find(([name]) => name.startsWith('lily.chat.'));
         const chat = JSON.parse(value);
         chat.messages.push({ role: 'user', content: 'from elsewhere' });
         localStorage.setItem(key, JSON.stringify(chat));
         localStorage.setItem('lily.chat.bad', '{"id": 3');
         localStorage.setItem('lily.chat.odd', '{"id": "odd", "title": "x", "messages": [{"role": "robot"}]}');
-        for (const name of [key, 'lily.chat.bad', 'lily.chat.odd']) dispatchEvent(new StorageEvent('storage', { key: name }));"""
-    )
+        for (const name of [key, 'lily.chat.bad', 'lily.chat.odd']) {
+          dispatchEvent(new StorageEvent('storage', { key: name }));
+        }""")
     check("what another tab adds appears", page.text(".user .bubble") == "from elsewhere")
     check("entries that are none are passed over", len(page.all(".chat-row")) == 1)
     page.driver.refresh()
@@ -175,6 +189,7 @@ def survives_reload_while_writing(page: Page, check):
 
 CASES = [
     stops_a_stream,
+    drops_unanswered_calls,
     runs_apart,
     deletes_while_writing,
     cuts_while_writing,

@@ -41,8 +41,10 @@ CASES_OF = [
     ("> a\n> > b\n\nc", "<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>"),
     (
         "| a | b |\n|:-:|--:|\n| 1 | `x` |\n| 2 |",
-        '<div class="table"><table><thead><tr><th class="align-center">a</th><th class="align-right">b</th></tr></thead>'
-        '<tbody><tr><td class="align-center">1</td><td class="align-right"><code>x</code></td></tr><tr><td class="align-center">2</td>'
+        '<div class="table"><table>'
+        '<thead><tr><th class="align-center">a</th><th class="align-right">b</th></tr></thead>'
+        '<tbody><tr><td class="align-center">1</td><td class="align-right"><code>x</code></td></tr>'
+        '<tr><td class="align-center">2</td>'
         '<td class="align-right"></td></tr></tbody></table></div>',
     ),
     ("a | b", "<p>a | b</p>"),
@@ -62,7 +64,8 @@ CASES_OF = [
     ("$5 and $6", "<p>$5 and $6</p>"),
     (
         "- [x] a\n- [ ] b",
-        '<ul><li class="task"><p><input type="checkbox" disabled="" checked="">a</p></li><li class="task"><p><input type="checkbox" disabled="">b</p></li></ul>',
+        '<ul><li class="task"><p><input type="checkbox" disabled="" checked="">a</p></li>'
+        '<li class="task"><p><input type="checkbox" disabled="">b</p></li></ul>',
     ),
     ("a\r\nb", "<p>a<br>b</p>"),
     ("", ""),

@@ -101,11 +101,13 @@ def injections_are_inert(page: Page, check):
     time.sleep(0.2)
     check("nothing of it runs", page.js("return window.hacked") is None)
     made = page.js(
-        "return [...document.querySelectorAll('#thread :is(script, img, iframe, style, object, embed, form)')].map((e) => e.outerHTML)"
+        "return [...document.querySelectorAll('#thread :is(script, img, iframe, style, object, embed, form)')]"
+        ".map((element) => element.outerHTML)"
     )
     check("it makes no elements", made == [], str(made))
     links = page.js(
-        "return [...document.querySelectorAll('#thread a')].map((a) => [a.protocol, a.rel, a.getAttributeNames().sort().join()])"
+        "return [...document.querySelectorAll('#thread a')]"
+        ".map((a) => [a.protocol, a.rel, a.getAttributeNames().sort().join()])"
     )
     check(
         "links are http, https or mailto, with rel",
@@ -167,6 +169,10 @@ def scrolls(page: Page, check):
         and not page.shown("#jump"),
     )
     page.click("#stop")
+    page.finish()
+    page.one("#input").send_keys(Keys.PAGE_UP)
+    time.sleep(0.2)
+    check("Page Up scrolls the conversation", page.shown("#jump"))
 
 
 def calls_tools(page: Page, check):

@@ -214,9 +214,8 @@ def works_by_keyboard(page: Page, check):
     page.keys(Keys.ESCAPE)
     page.chord(Keys.CONTROL, Keys.SHIFT, "o")
     check("Ctrl+Shift+O starts a conversation", not page.all(".message") and page.focused() == "input")
-    ring = page.js(
-        "document.getElementById('open-help').focus({ focusVisible: true }); return getComputedStyle(document.activeElement).outlineStyle"
-    )
+    page.js("document.getElementById('open-help').focus({ focusVisible: true })")
+    ring = page.js("return getComputedStyle(document.activeElement).outlineStyle")
     check("focus is visible", ring == "solid", ring)
 
 

@@ -46,37 +46,26 @@ export async function load_model(key) {
   return {name: model.id, context: Number(context) || 0};
 }
 
-function is_json(text) {
-  try {
-    return JSON.parse(text) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-// A reply goes back exactly as it came, reasoning too, so that the server finds it in its cache. A call that was cut
-// off before its arguments were whole is left out.
-function wire_message(message) {
+// A reply goes back exactly as it came, reasoning too, so that the server finds it in its cache. Calls that were never
+// answered, because the reply was stopped, are left out: they would have to be followed by results. Null: nothing came.
+function wire_message(message, next) {
   if (message.role !== 'assistant') return message;
-  const {role, content, reasoning, tool_calls} = message;
+  const {role, content, reasoning} = message;
+  const calls = next?.role === 'tool' ? message.tool_calls : [];
+  if (!content && !reasoning && !calls.length) return null;
   const wire = {role, content};
   if (reasoning) wire.reasoning_content = reasoning;
-  const calls = tool_calls.filter((call) => is_json(call.arguments));
-  if (calls.length) {
-    wire.tool_calls =
-        calls.map(({id, name, arguments: text}) => ({id, type: 'function', function: {name, arguments: text}}));
-  }
-  return wire;
+  if (!calls.length) return wire;
+  const wire_call = (call) => ({id: call.id, type: 'function', function: {name: call.name, arguments: call.arguments}});
+  return {...wire, tool_calls: calls.map(wire_call)};
 }
-
-const is_empty_reply = ({role, content, reasoning, tool_calls}) =>
-    role === 'assistant' && !content && !reasoning && !tool_calls.length;
 
 export function build_request(model, messages, settings) {
   const system = settings.system.trim() ? [{role: 'system', content: settings.system}] : [];
+  const past = messages.map((message, i) => wire_message(message, messages[i + 1])).filter(Boolean);
   const request = {
     model,
-    messages: [...system, ...messages.filter((message) => !is_empty_reply(message)).map(wire_message)],
+    messages: [...system, ...past],
     stream: true,
     stream_options: {include_usage: true},
     chat_template_kwargs: {enable_thinking: settings.thinking},

@@ -1,7 +1,7 @@
 // Puts the page together.
 import {load_model, parse_tools} from './api.js';
 import {Chats} from './chat.js';
-import {announce, find, h, icon, toast} from './dom.js';
+import {announce, find, h, hide_toast, icon, toast} from './dom.js';
 import {fill_help, set_theme, Settings, theme} from './settings.js';
 import {Sidebar} from './sidebar.js';
 import {Store} from './store.js';
@@ -24,7 +24,10 @@ const index_of = (message) => chat.messages.indexOf(message);
 const thread = new Thread(chats, {
   regenerate: (message) => replace_from(message, (index) => chats.regenerate(chat, index)),
   edit: (message, text) => replace_from(message, (index) => chats.edit(chat, index, text)),
-  answer: (message, results) => chats.answer_calls(chat, results),
+  answer: (message, results) => {
+    hide_toast();
+    chats.answer_calls(chat, results);
+  },
   open_settings: () => settings.open(),
 });
 const sidebar = new Sidebar(store, chats, {open: open_chat, remove: remove_chat, current: () => chat});
@@ -150,6 +153,11 @@ function edit_last() {
   mine.at(-1)?.click();
 }
 
+const scroll_keys = {
+  PageUp: -0.85,
+  PageDown: 0.85
+};  // of what is seen
+
 function shortcut(event) {
   if (event.isComposing) return null;
   const control = event.ctrlKey || event.metaKey;
@@ -164,6 +172,9 @@ function shortcut(event) {
   if (control && event.shiftKey && key === 'o') return () => open_chat(store.create());
   if (control && event.shiftKey && key === 's') return () => sidebar.toggle();
   if (control || event.altKey) return null;
+  if (document.activeElement === input && scroll_keys[event.key] && input.value === '') {
+    return () => find('scroll').scrollBy({top: scroll_keys[event.key] * find('scroll').clientHeight});
+  }
   if (event.key === 'ArrowUp' && document.activeElement === input && input.value === '') return edit_last;
   if (is_typing()) return null;
   return {'?': () => find('help').showModal(), '/': () => input.focus()}[event.key];

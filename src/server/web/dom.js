@@ -95,33 +95,26 @@ export function announce(text) {
 
 let toast_timer = 0;
 
+export function hide_toast() {
+  find('toast').hidden = true;
+  find('toast').replaceChildren();
+}
+
 // A line at the bottom, with an action such as Undo. One at a time.
 export function toast(text, action_label, action) {
   const box = find('toast');
-  const hide = () => {
-    box.hidden = true;
-    box.replaceChildren();
-  };
   clearTimeout(toast_timer);
   box.replaceChildren(h('span', {}, text));
-  if (action)
-    box.append(
-        h('button', {
-          type: 'button',
-          class: 'link-button',
-          on: {
-            click: () => {
-              hide();
-              action();
-            }
-          }
-        },
-          action_label));
-  box.append(icon_button('close', 'Dismiss', hide));
+  const act = () => {
+    hide_toast();
+    action();
+  };
+  if (action) box.append(h('button', {type: 'button', class: 'link-button', on: {click: act}}, action_label));
+  box.append(icon_button('close', 'Dismiss', hide_toast));
   box.hidden = false;
   // Whoever is on the toast with pointer or keyboard is not hurried.
   const expire = () => {
-    toast_timer = setTimeout(() => (box.matches(':hover, :focus-within') ? expire() : hide()), 9000);
+    toast_timer = setTimeout(() => (box.matches(':hover, :focus-within') ? expire() : hide_toast()), 9000);
   };
   expire();
 }

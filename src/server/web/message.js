@@ -197,7 +197,8 @@ export class ReplyView {
   show_notice(results, is_last) {
     const {message} = this;
     if (message.error) return this.show_error(is_last);
-    const pending = is_last && message.finish === 'tool_calls' && results.length < message.tool_calls.length;
+    const ended = message.finish === 'tool_calls' || message.finish === 'stop';
+    const pending = is_last && ended && results.length < message.tool_calls.length;
     if (pending) return this.notice.querySelector('.answer') ?? this.notice.replaceChildren(this.answer_form());
     const note = {
       stopped: 'Stopped.',

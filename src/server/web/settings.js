@@ -57,6 +57,7 @@ const shortcuts = [
   ['Esc', 'Stop the reply'],
   ['/', 'Go to the message box'],
   ['↑', 'Edit your last message (in an empty message box)'],
+  ['Page Up / Page Down', 'Scroll the conversation'],
   ['Ctrl + Shift + O', 'New chat'],
   ['Ctrl + Shift + S', 'Show or hide conversations'],
   ['Ctrl + ,', 'Settings'],

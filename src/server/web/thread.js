@@ -98,7 +98,8 @@ export class Thread {
     this.render();
     const message = this.chat.messages[this.chat.messages.length - 1];
     const text = this.view_of(message).content?.textContent ?? '';
-    announce(message.error ? '' : `Reply finished. ${text.slice(0, 400)}`);
+    const calls = message.tool_calls.map(({name}) => name).join(', ');
+    if (!message.error) announce(`Reply finished. ${text.slice(0, 400)}${calls && ` The model calls ${calls}.`}`);
   }
 
   get at_end() {
