@@ -131,8 +131,8 @@ Result<std::unique_ptr<SnapshotStore>> SnapshotStore::open(const StoreOptions& o
   std::error_code failed;
   fs::create_directories(impl->directory, failed);
   if (failed) return Error{impl->directory, "cannot be made", "", failed.message()};
-  // What was said in a chat is nobody else's business.
-  fs::permissions(options.directory, fs::perms::owner_all, failed);
+  // What was said in a chat is nobody else's business; a folder that was there before may be others' too.
+  fs::permissions(impl->directory, fs::perms::owner_all, failed);
   LILY_CHECK(impl->lock_directory());
   impl->scan();
   impl->writer = std::thread([impl = impl.get()] { impl->work(); });

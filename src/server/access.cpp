@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace lily::server {
 namespace {
@@ -78,7 +77,10 @@ std::optional<HostPort> parse_host(std::string_view text) {
   }
   if (bracket != 0 && result.host.size() != bracket + 1) return std::nullopt;
   if (result.host.ends_with('.')) result.host.pop_back();
-  const auto ordinary = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr("-._[]:", c); };
+  constexpr std::string_view marks = "-._[]:";
+  const auto ordinary = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || marks.find(c) != marks.npos;
+  };
   if (result.host.empty() || !std::all_of(result.host.begin(), result.host.end(), ordinary)) return std::nullopt;
   return result;
 }

@@ -10,7 +10,11 @@
 namespace lily::server {
 
 // Deeper JSON is refused: whoever walks it may recurse.
-constexpr int json_depth_limit = 100;
+constexpr size_t json_depth_limit = 100;
+
+// Looks at the shape alone: what is wrong with it, or empty. Objects with very many keys are refused too, since each key is
+// compared with all before it.
+std::string check_shape(std::string_view json);
 
 // A whole JSON value of valid UTF-8, or what is wrong with it.
 std::variant<OrderedJson, std::string> parse_json(std::string_view text);

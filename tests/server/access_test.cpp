@@ -56,6 +56,14 @@ TEST(Access, SC_03_HostsAreParsedAndComparedWhole) {
   }
 }
 
+TEST(Access, NothingHidesBehindANulByte) {
+  using namespace std::string_view_literals;
+  for (const std::string_view host : {"127.0.0.1\0.evil.example"sv, "localhost\0"sv, "\0"sv, "[::1\0]"sv}) {
+    EXPECT_FALSE(access().allows_host(host)) << host.size();
+    EXPECT_FALSE(parse_host(host)) << host.size();
+  }
+}
+
 TEST(Access, ServersOfOtherAddressesHaveOtherNames) {
   const Access lan = access({.address = "192.168.1.5", .hosts = {"Lily.Lan", "box:8080"}, .key = "k"});
   for (const char* host : {"192.168.1.5:8080", "127.0.0.1", "lily.lan", "LILY.LAN.:1", "box"})
