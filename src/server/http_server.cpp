@@ -89,6 +89,8 @@ class HttpServer::Impl final : public httplib::Server {
           handler_.answer_api(route, request, response, [connection = current](httplib::DataSink* sink) {
             return std::make_unique<ClientOfConnection>(*connection, sink);
           });
+          // To such a client, the marks of chunks are a part of the text; it reads until the connection ends.
+          if (request.version == "HTTP/1.0") response.is_chunked_content_provider_ = false;
         });
       }
     }

@@ -54,6 +54,12 @@ std::string_view type_of(std::string_view path) {
   return "application/octet-stream";
 }
 
+// The whole value: httplib's own way of asking for it ends at a NUL byte, behind which anything could follow.
+std::string header(const httplib::Request& request, const std::string& name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? "" : found->second;
+}
+
 // For the log: one word, whatever the client sent.
 std::string printable(std::string text) {
   for (char& c : text) c = c > ' ' && c < 0x7f ? c : '?';
@@ -109,7 +115,7 @@ void RequestHandler::answer_error(const std::string& path, const ApiError& error
 // Everything that can be refused before any of the body is read.
 bool RequestHandler::refuse(const httplib::Request& request, httplib::Response& response) {
   const auto refused = [&](ApiError error) { return answer_error(request.path, error, response), true; };
-  const std::string host = request.get_header_value("Host");
+  const std::string host = header(request, "Host");
   if (request.get_header_value_count("Host") != 1 || !access_.allows_host(host)) {
     return refused({.status = 403,
                     .type = "permission_error",
@@ -117,7 +123,7 @@ bool RequestHandler::refuse(const httplib::Request& request, httplib::Response& 
                     .message = "this name of the server is not allowed; --allow-host NAME adds one"});
   }
   if (request.has_header("Origin")) {
-    const auto allowed = access_.allow_origin(request.get_header_value("Origin"), host);
+    const auto allowed = access_.allow_origin(header(request, "Origin"), host);
     if (!allowed) {
       return refused({.status = 403,
                       .type = "permission_error",
@@ -132,7 +138,7 @@ bool RequestHandler::refuse(const httplib::Request& request, httplib::Response& 
   const bool page =
       (request.method == "GET" || request.method == "HEAD") && answer_asset(request.path, request, response);
   if (page) return true;
-  if (!open && !access_.allows_key(request.get_header_value("Authorization"), request.get_header_value("x-api-key"))) {
+  if (!open && !access_.allows_key(header(request, "Authorization"), header(request, "x-api-key"))) {
     response.set_header("WWW-Authenticate", "Bearer");
     return refused({.status = 401,
                     .type = "authentication_error",

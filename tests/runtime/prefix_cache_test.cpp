@@ -207,6 +207,15 @@ TEST_F(PrefixCacheTest, TwoProcessesDoNotShareADirectory) {
   EXPECT_THAT(second.error().message(), HasSubstr("another process"));
 }
 
+// Someone may name a folder such as /tmp.
+TEST_F(PrefixCacheTest, AFolderThatIsThereKeepsItsModeAndTheOneWithinIsPrivate) {
+  namespace fs = std::filesystem;
+  fs::permissions(directory_.path(), fs::perms(01777));
+  const auto opened = store();
+  EXPECT_EQ(fs::status(directory_.path()).permissions(), fs::perms(01777));
+  EXPECT_EQ(fs::status(opened->directory()).permissions(), fs::perms::owner_all);
+}
+
 TEST_F(PrefixCacheTest, FilesStayWithinTheirBudgetAndNoneLosesItsBase) {
   size_t one = 0;
   {

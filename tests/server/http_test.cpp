@@ -305,6 +305,24 @@ TEST(Http, NestedJsonHasALimit) {
   EXPECT_EQ(server.chat(R"(,"user":"[[[[\"[[[[")").status, 200);
 }
 
+TEST(Http, ValuesOfHeadersDoNotEndAtANulByte) {
+  HttpOptions options = RunningServer::options();
+  options.access.key = "secret";
+  const RunningServer server(options);
+  const std::string nul(1, '\0');
+  const auto status = [&](const std::string& host, const std::string& origin, const std::string& key) {
+    return server
+        .send("GET /v1/models HTTP/1.1\r\nHost: " + host + "\r\nOrigin: " + origin + "\r\nx-api-key: " + key +
+              "\r\n\r\n")
+        .status;
+  };
+  EXPECT_EQ(status("localhost", "http://localhost", "secret"), 200);
+  EXPECT_EQ(status("localhost" + nul + ".evil.example", "http://localhost", "secret"), 403);
+  EXPECT_EQ(status("localhost%00.evil.example", "http://localhost", "secret"), 403);
+  EXPECT_EQ(status("localhost", "http://localhost" + nul + ".evil.example", "secret"), 403);
+  EXPECT_EQ(status("localhost", "http://localhost", "secret" + nul + "x"), 401);
+}
+
 TEST(Http, MalformedRequestsDoNoHarm) {
   HttpOptions options = RunningServer::options();
   options.body_bytes = 10'000;

@@ -47,6 +47,23 @@ TEST(Stream, CN_10_TheFirstByteComesAtOnce) {
   }
 }
 
+// Its client knows nothing of chunks and reads until the connection ends.
+TEST(Stream, AnHttp10ClientGetsNoChunks) {
+  RunningServer server;
+  const Socket socket = server.connect();
+  std::string request = post(streamed);
+  request.replace(request.find("HTTP/1.1"), 8, "HTTP/1.0");
+  socket.send(request);
+  std::string text;
+  for (std::string more; !(more = socket.receive()).empty();) text += more;
+  const size_t body = text.find("\r\n\r\n");
+  ASSERT_NE(body, std::string::npos);
+  EXPECT_EQ(text.find("chunked"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Content-Length"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\r', body + 4), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("data: [DONE]\n\n")) << text;
+}
+
 TEST(Stream, CN_09_NoSilenceInPrefillBetweenTokensAndInCalls) {
   RunningServer server;
   server.service.play(Script()
