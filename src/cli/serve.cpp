@@ -118,6 +118,12 @@ void add_http_options(CLI::App& command, ServeSettings& settings) {
   command.add_flag("--quiet", settings.quiet, "No line for each request");
 }
 
+// Of "-1" a number without a sign would become 2^64 - 1.
+CLI::Validator unsigned_size() {
+  return CLI::Validator([](std::string& text) { return text.starts_with('-') ? "expected a size, got " + text : ""; },
+                        "");
+}
+
 void add_scheduler_options(CLI::App& command, ServeSettings& settings) {
   SchedulerOptions& scheduler = settings.scheduler;
   command.add_option("--slots", scheduler.slots, "Replies computed at the same time")
@@ -128,12 +134,14 @@ void add_scheduler_options(CLI::App& command, ServeSettings& settings) {
       ->capture_default_str();
   command.add_option("--cache-size", scheduler.cache_bytes, "Memory for conversations, such as 8G")
       ->transform(CLI::AsSizeValue(false))
+      ->transform(unsigned_size())  // comes first
       ->default_str("4G");
   auto* directory =
       command.add_option("--cache-dir", settings.cache_directory, "Where conversations outlive the program")
           ->type_name("DIR");
   command.add_option("--cache-dir-size", settings.store_bytes, "Bytes of that folder, such as 16G")
       ->transform(CLI::AsSizeValue(false))
+      ->transform(unsigned_size())  // comes first
       ->default_str("16G");
   command.add_flag("--no-cache-dir", settings.no_cache_directory, "They do not")->excludes(directory);
 }

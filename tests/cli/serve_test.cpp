@@ -81,6 +81,14 @@ TEST(Serve, EveryApiIsThere) {
   EXPECT_EQ(ran.err, "");
 }
 
+TEST(Serve, NoSizeIsNegative) {
+  for (const std::string option : {"--cache-size", "--cache-dir-size"}) {
+    const test::ProgramRun run = test::run_lily("serve " + option + " -1");
+    EXPECT_EQ(run.exit_code, 2) << option;
+    EXPECT_NE(run.err.find(option + ": expected a size"), std::string::npos) << run.err;
+  }
+}
+
 TEST(Serve, SC_05_OtherAddressesNeedAKey) {
   const test::ProgramRun run = test::run_lily("serve --host 0.0.0.0");
   EXPECT_EQ(run.exit_code, 2);
