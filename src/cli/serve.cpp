@@ -76,6 +76,13 @@ std::string url_of(const std::string& host, int port) {
                                      : fmt::format("http://[{}]:{}", host, port);
 }
 
+// Clients see the window in /v1/models; whoever starts the server should hear of it when it is not the model's.
+void warn_of_small_context(const ServeSettings& settings, int64_t context, int64_t most) {
+  if (settings.model.context > 0 || context >= most) return;
+  print_line(fmt::format("lily: contexts of {} tokens, not the model's {}: more would not fit the cache (--cache-size)",
+                         context, most));
+}
+
 Result<void> serve(ServeSettings settings) {
   LILY_TRY(settings.http.access.key, find_key(settings));
   LILY_CHECK(server::Access::create(settings.http.access));  // before the model is loaded
@@ -90,6 +97,7 @@ Result<void> serve(ServeSettings settings) {
                               .tokenizer = &*engine.tokenizer,
                               .sampling = engine.sampling},
                              settings.scheduler, store_of(settings, engine)));
+  warn_of_small_context(settings, service->context(), engine.backend->config().max_position_embeddings);
   settings.http.routes = server::all_routes();
   settings.http.assets = server::web_assets();
   settings.http.connections =

@@ -10,6 +10,12 @@
 namespace lily {
 namespace {
 
+// An error of a schema says where in the schema it is; the client wants to know where in the request.
+Error in_schema(Error error, const std::string& field) {
+  if (!field.empty()) error.where = error.where.empty() ? field : field + "." + error.where;
+  return error;
+}
+
 ServiceError bad_request(Error error) { return {ServiceError::Kind::bad_request, std::move(error)}; }
 
 const std::string& name_of_tool(const OrderedJson& tool) {
@@ -93,7 +99,9 @@ class Service : public ChatService {
       LILY_TRY(reply.constraint, constraint_of_call(request));
     } else if (request.json || request.json_schema) {
       const OrderedJson* schema = request.json_schema ? &*request.json_schema : nullptr;
-      LILY_TRY(reply.constraint, json_constraint(trie(), schema));
+      auto made = json_constraint(trie(), schema);
+      if (!made) return in_schema(made.error(), request.schema_field);
+      reply.constraint = std::move(*made);
     }
     return {};
   }

@@ -28,6 +28,7 @@ struct ChatRequest {
   ToolChoice tool_choice;
   bool json = false;                       // the content must be a JSON object, or
   std::optional<OrderedJson> json_schema;  // what this allows
+  std::string schema_field;                // where the client wrote it, for errors
   ReplyOptions reply;                      // end_tokens, splitter.tools and constraint are filled in
 };
 

@@ -129,6 +129,7 @@ Result<void> Scheduler::Impl::start(std::unique_ptr<SnapshotStore> store) {
         .got = std::to_string(options.cache_bytes)};
   }
   cache = std::make_shared<PrefixCache>(backend, options.cache_bytes, std::move(store));
+  publish();
   thread = std::thread([this] { work(); });
   return {};
 }
@@ -141,9 +142,9 @@ std::shared_ptr<Job> Scheduler::submit(JobRequest request) {
   {
     const std::lock_guard lock(impl_->mutex);
     SchedulerStats& stats = impl_->stats;
-    ++stats.requests;
     const int64_t room = impl_->options.slots + impl_->options.queue_limit;
     if (stats.running + stats.waiting >= room) return ++stats.rejected, nullptr;
+    ++stats.requests;
     ++stats.waiting;
     impl_->inbox.push_back(std::move(task));
   }

@@ -45,6 +45,7 @@ void read_schema(FieldReader& fields, ChatRequest& chat) {
   fields.text("description");
   fields.boolean("strict");  // a schema always is
   chat.json_schema = *schema;
+  chat.schema_field = fields.path_of("schema");
 }
 
 }  // namespace

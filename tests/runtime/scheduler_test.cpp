@@ -232,10 +232,12 @@ TEST_F(SchedulerTest, CN_03_CancellingAQueuedJobLeavesTheRunningOneAlone) {
 TEST_F(SchedulerTest, AFullQueueIsSaidAtOnce) {
   backend_.delay = 5ms;
   start({.slots = 1, .queue_limit = 2});
+  EXPECT_EQ(scheduler_->stats().cache_budget, SchedulerOptions{}.cache_bytes);  // known from the start
   std::vector<std::shared_ptr<Job>> jobs;
   for (int i = 0; i < 3; ++i) jobs.push_back(submit(request(numbers(i, 10), 20)));
   EXPECT_EQ(scheduler_->submit(request(numbers(9, 10), 5)), nullptr);
   EXPECT_EQ(scheduler_->stats().rejected, 1);
+  EXPECT_EQ(scheduler_->stats().requests, 3);
   for (const auto& job : jobs) EXPECT_TRUE(wait_for(*job).reply);
   idle();
   EXPECT_TRUE(wait_for(*submit(request(numbers(9, 10), 5))).reply);

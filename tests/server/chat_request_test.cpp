@@ -417,6 +417,7 @@ TEST(ChatRequest, JS_03_FormatsAreKeptOrRefused) {
       R"(,"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}})");
   ASSERT_TRUE(schema.json_schema);
   EXPECT_EQ(schema.json_schema->dump(), R"({"type":"object"})");
+  EXPECT_EQ(schema.schema_field, "response_format.json_schema.schema");
   EXPECT_FALSE(chat(R"(,"response_format":{"type":"text"})").json);
   const Bad cases[] = {
       {R"(,"response_format":"json")", "response_format"},

@@ -169,6 +169,10 @@ TEST(MessagesRequest, FieldsThatPass) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
   EXPECT_EQ(parsed.chat().reply.splitter.stops, (std::vector<std::string>{"END", "\n\n"}));
   EXPECT_EQ(parsed.chat().reply.sampling.top_k, 40);
+  Parsed extremes = parse_with(R"("top_k":-1,"top_p":0,"temperature":2)");
+  ASSERT_TRUE(extremes.ok()) << extremes.error().message;
+  EXPECT_EQ(extremes.chat().reply.sampling.top_k, 0);
+  EXPECT_TRUE(check(extremes.chat().reply.sampling));
 }
 
 TEST(MessagesRequest, FieldsThatDoNot) {
@@ -183,6 +187,9 @@ TEST(MessagesRequest, FieldsThatDoNot) {
       {R"("tools":[{"input_schema":{}}])", "tools[0].name"},
       {R"("tools":[{"name":"f","input_schema":[]}])", "tools[0].input_schema"},
       {R"("temperature":-0.5)", "temperature"},
+      {R"("temperature":2.5)", "temperature"},
+      {R"("top_k":-2)", "top_k"},
+      {R"("top_p":-1)", "top_p"},
       {R"("banana":1)", "banana"},
   };
   for (const auto& [field, name] : cases) expect_refused(parse_with(field), name);
