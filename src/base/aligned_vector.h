@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
 #include <vector>
+
+#include "base/aligned_memory.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -21,16 +22,16 @@ struct CacheLineAllocator {
   template <class U>
   CacheLineAllocator(const CacheLineAllocator<U>&) {}
 
-  static std::align_val_t alignment(size_t n) { return std::align_val_t{n * sizeof(T) < huge_page ? line : huge_page}; }
+  static size_t alignment(size_t n) { return n * sizeof(T) < huge_page ? line : huge_page; }
 
   T* allocate(size_t n) {
-    void* data = ::operator new(n * sizeof(T), alignment(n));
+    void* data = allocate_aligned(n * sizeof(T), alignment(n));
 #ifdef MADV_HUGEPAGE
     if (n * sizeof(T) >= huge_page) ::madvise(data, n * sizeof(T), MADV_HUGEPAGE);
 #endif
     return static_cast<T*>(data);
   }
-  void deallocate(T* p, size_t n) { ::operator delete(p, alignment(n)); }
+  void deallocate(T* p, size_t n) { free_aligned(p, n * sizeof(T), alignment(n)); }
 
   template <class U>
   bool operator==(const CacheLineAllocator<U>&) const {

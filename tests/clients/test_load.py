@@ -67,3 +67,16 @@ class Load(unittest.TestCase):
                             failures.append((number, word, got))
         except Exception as error:  # noqa: BLE001  a thread's error would be lost
             failures.append((number, repr(error)))
+
+
+class Memory(unittest.TestCase):
+    def test_it_is_flat(self):
+        """Requests that nobody continues push each other out, and leave nothing behind."""
+        with Server("--cache-size", "16M") as at:
+            if not at.rss():
+                self.skipTest("this system does not say how much a process holds")
+            for number in range(200):
+                at.post("/v1/chat/completions", {"messages": user(f"{number}: What is a bridge?"), "max_tokens": 1})
+                if number == 50:
+                    before = at.rss()
+            self.assertLess(at.rss(), before + 8)
