@@ -17,7 +17,7 @@ struct Logprobs {
   }
 };
 
-struct Choice {
+struct CompletionChoice {
   std::string text;
   Logprobs all, fresh;  // fresh: not sent yet
 };
@@ -31,7 +31,7 @@ class CompletionFormat : public OpenAiFormat {
   void begin(std::vector<SseEvent>&) override {}
 
   void step(int index, const ReplyStep& step, std::vector<SseEvent>& out) override {
-    Choice& choice = choices_[static_cast<size_t>(index)];
+    CompletionChoice& choice = choices_[static_cast<size_t>(index)];
     if (options_.logprobs && step.id >= 0) {
       for (Logprobs* to : {&choice.all, &choice.fresh}) note_logprobs(step, choice.text.size(), *to);
     }
@@ -57,7 +57,7 @@ class CompletionFormat : public OpenAiFormat {
 
   // With the logprobs that no event has had yet.
   OrderedJson fields_of(int index, const std::string& text) {
-    Choice& choice = choices_[static_cast<size_t>(index)];
+    CompletionChoice& choice = choices_[static_cast<size_t>(index)];
     OrderedJson logprobs;
     if (!choice.fresh.tokens.empty()) logprobs = std::exchange(choice.fresh, {}).json();
     return {{"text", text}, {"logprobs", std::move(logprobs)}};
@@ -66,13 +66,13 @@ class CompletionFormat : public OpenAiFormat {
   OrderedJson last(int index) override { return fields_of(index, ""); }
 
   OrderedJson whole(int index) override {
-    const Choice& choice = choices_[static_cast<size_t>(index)];
+    const CompletionChoice& choice = choices_[static_cast<size_t>(index)];
     return {{"text", choice.text}, {"logprobs", options_.logprobs ? choice.all.json() : OrderedJson()}};
   }
 
   bool called(int) const override { return false; }
 
-  std::vector<Choice> choices_;
+  std::vector<CompletionChoice> choices_;
 };
 
 }  // namespace

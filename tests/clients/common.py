@@ -81,10 +81,10 @@ def anthropic_client(at, key="unused"):
     return anthropic.Anthropic(base_url=at.url, api_key=key, max_retries=0, timeout=120)
 
 
-def token_id(text):
-    """The id of a token of the bundled model, as a key of logit_bias."""
+def tokens():
+    """{text: id} of the bundled model, ids as keys of logit_bias."""
     with open(os.path.join(server.MODEL, "tokenizer.json")) as file:
-        return str(json.load(file)["model"]["vocab"][text])
+        return {text: str(token) for text, token in json.load(file)["model"]["vocab"].items()}
 
 
 def cached(usage):

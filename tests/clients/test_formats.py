@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import openai
 import pydantic
 
-from common import OFF, TOOLS, ClientTest, calls_of, gather, token_id, user
+from common import OFF, TOOLS, ClientTest, calls_of, gather, tokens, user
 
 
 class Size(enum.Enum):
@@ -76,8 +76,11 @@ class Formats(ClientTest):
             self.check(json.loads(self.text(response_format=json_schema(SCHEMA), temperature=1.5, seed=seed, max_tokens=900)))
 
     def test_object(self):
+        """The tiny model would never end a string of its own, so it may not begin one."""
+        bias = {**{token: -100 for text, token in tokens().items() if '"' in text}, tokens()["}"]: 60}
         for thinking in (False, True):
-            text = self.text(thinking=thinking, response_format={"type": "json_object"}, logit_bias={token_id("}"): 60}, max_tokens=300)
+            text = self.text(thinking=thinking, response_format={"type": "json_object"}, logit_bias=bias, max_tokens=100,
+                             extra_body={"thinking_budget": 3} if thinking else {})
             self.assertEqual(json.loads(text), {})
 
     def test_text_is_nothing(self):
