@@ -54,7 +54,8 @@ struct Reply {
   int64_t reasoning_tokens = 0;
   int64_t prompt_tokens = 0;  // reused ones too
   int64_t reused_tokens = 0;
-  int64_t known_tokens = 0;  // how many of the prompt began some sequence in the cache: a snapshot lies at or before their end
+  int64_t known_tokens =
+      0;  // how many of the prompt began some sequence in the cache: a snapshot lies at or before their end
   int64_t prefilled_tokens = 0;
   int64_t decoded_tokens = 0;  // decode steps: the first token comes from the prefill
   double prefill_seconds = 0;

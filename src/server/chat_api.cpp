@@ -42,7 +42,7 @@ void refuse_unsupported(FieldReader& fields) {
   fields.choice("verbosity", {"medium"});
 }
 
-std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatService& service) {
+std::variant<ApiRequest, ApiError> parse_chat_request(const OrderedJson& body, const ChatService& service) {
   Faults faults;
   FieldReader fields(body, "", faults);
   ApiRequest parsed;
@@ -71,7 +71,7 @@ std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatServ
 }  // namespace
 
 const Api& chat_completions_api() {
-  static const Api api{parse, openai_error};
+  static const Api api{parse_chat_request, openai_error};
   return api;
 }
 

@@ -31,7 +31,7 @@ void read_prompt(FieldReader& fields, const ChatService& service, CompletionRequ
   else fields.wrong_type("prompt", "a string or an array of token ids", *prompt);
 }
 
-std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatService& service) {
+std::variant<ApiRequest, ApiError> parse_completion_request(const OrderedJson& body, const ChatService& service) {
   Faults faults;
   FieldReader fields(body, "", faults);
   ApiRequest parsed;
@@ -55,7 +55,7 @@ std::variant<ApiRequest, ApiError> parse(const OrderedJson& body, const ChatServ
 }  // namespace
 
 const Api& completions_api() {
-  static const Api api{parse, openai_error};
+  static const Api api{parse_completion_request, openai_error};
   return api;
 }
 

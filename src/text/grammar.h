@@ -18,7 +18,7 @@ namespace lily {
 
 using NodeId = int32_t;
 inline constexpr NodeId no_node = -1;
-inline constexpr int max_nesting = 64;        // levels of nesting of a reply
+inline constexpr int max_nesting = 64;      // levels of nesting of a reply
 inline constexpr size_t max_choices = 256;  // of one value
 inline constexpr uint32_t unlimited = UINT32_MAX;
 

@@ -76,7 +76,8 @@ Result<Grammar> json_grammar(const OrderedJson* schema) {
   grammar.root = grammar.add({DocumentNode{value}});
   if (!finish_grammar(grammar)) return Error{"", "too many alternatives of one value", "at most 256", ""};
   if (grammar.at(value).height > max_nesting) {
-    return Error{"", fmt::format("the schema allows nothing, or only what is nested deeper than {} levels", max_nesting),
+    return Error{"",
+                 fmt::format("the schema allows nothing, or only what is nested deeper than {} levels", max_nesting),
                  "", ""};
   }
   return grammar;

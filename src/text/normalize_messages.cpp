@@ -39,7 +39,9 @@ constexpr int max_argument_depth = 128;  // of arguments given as text; deeper o
 
 OrderedJson parse_arguments(const std::string& text) {
   bool deep = false;
-  const auto check = [&](int depth, OrderedJson::parse_event_t, OrderedJson&) { return !(deep |= depth > max_argument_depth); };
+  const auto check = [&](int depth, OrderedJson::parse_event_t, OrderedJson&) {
+    return !(deep |= depth > max_argument_depth);
+  };
   OrderedJson parsed = OrderedJson::parse(text, check, false);
   return deep ? OrderedJson(text) : parsed;
 }
