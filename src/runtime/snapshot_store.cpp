@@ -63,9 +63,10 @@ std::optional<std::pair<Header, std::vector<int32_t>>> read_head(const std::stri
   if (!file || file->bytes().size() < sizeof(Header)) return std::nullopt;
   Header header;
   std::memcpy(&header, file->bytes().data(), sizeof header);
+  if (header.base_position < 0 || header.position <= header.base_position) return std::nullopt;
   const int64_t count = header.position - header.base_position;
   const uint64_t room = file->bytes().size() - sizeof header;
-  if (header.magic_bytes != magic || header.format != version || header.base_position < 0 || count <= 0 ||
+  if (header.magic_bytes != magic || header.format != version ||
       static_cast<uint64_t>(count) > room / sizeof(int32_t) ||
       static_cast<uint64_t>(count) * sizeof(int32_t) + header.payload_bytes != room) {
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "model/weights.h"
+#include "support/temporary_directory.h"
 #include "support/test_model.h"
 
 #ifdef LILY_BINARY

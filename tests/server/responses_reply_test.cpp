@@ -151,8 +151,8 @@ TEST(ResponsesReply, Failure) {
   Parsed late = request();
   events.clear();
   late.format().begin(events);
-  for (const ReplyStep& step : ScriptedReply().says(Kind::call_begin, "f", 0).steps)
-    late.format().step(0, step, events);
+  const std::vector<ReplyStep> steps = ScriptedReply().says(Kind::call_begin, "f", 0).steps;
+  for (const ReplyStep& step : steps) late.format().step(0, step, events);
   late.format().fail({.status = 500, .message = "broke"}, events);
   EXPECT_EQ(json(events.back().data)["response"]["error"]["code"], "server_error");
   EXPECT_TRUE(all(events, "response.output_item.done").empty());

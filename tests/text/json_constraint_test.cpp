@@ -143,7 +143,7 @@ TEST(JsonConstraint, AcceptsExactlyTheValidTextsOfASmallAlphabet) {
       const OrderedJson value = OrderedJson::parse(text, nullptr, false);
       // Not written, though JSON: -0, and a fraction of an integer.
       const bool unusual = text.starts_with("-0") && value.is_number() && value.get<double>() == 0;
-      const bool fraction = parsed["type"] == "integer" && text.find('.') != text.npos;
+      const bool fraction = parsed.value("type", "") == "integer" && text.find('.') != text.npos;
       const bool right = !value.is_discarded() && !unusual && !fraction && validator.valid(value);
       ASSERT_EQ(accepts(schema, text), right) << schema << " " << text;
       accepted += right;
@@ -269,8 +269,8 @@ TEST(JsonConstraint, HugeSchemasAreErrors) {
   for (int i = 0; i < 60'000; ++i) wide["enum"].push_back(i);
   EXPECT_FALSE(json_constraint(trie(), &wide));
   OrderedJson chain = {{"$ref", "#/$defs/0"}, {"$defs", OrderedJson::object()}};
-  for (int i = 0; i < 10'000; ++i) chain["$defs"][std::to_string(i)] = {{"$ref", "#/$defs/" + std::to_string(i + 1)}};
-  chain["$defs"]["10000"] = {{"type", "null"}};
+  for (int i = 0; i < 2000; ++i) chain["$defs"][std::to_string(i)] = {{"$ref", "#/$defs/" + std::to_string(i + 1)}};
+  chain["$defs"]["2000"] = {{"type", "null"}};
   EXPECT_FALSE(json_constraint(trie(), &chain));
 }
 
