@@ -51,6 +51,7 @@ void ReplyMemory::remember(std::span<const int32_t> before, const Message& reply
   const std::lock_guard lock(mutex_);
   append_to_file(entry);
   put(std::move(entry));
+  if (file_bytes_ > 2 * limit_) write_anew();  // what was replaced or dropped is in there still
 }
 
 std::optional<std::vector<int32_t>> ReplyMemory::recall(std::span<const int32_t> before, const Message& reply) const {
@@ -92,9 +93,10 @@ void ReplyMemory::append_to_file(const Entry& entry) {
     ::close(file_);  // a full disk: go on without
     file_ = -1;
   }
+  file_bytes_ += record.size();
 }
 
-// Reads up to the first record that is not whole, and writes the file anew from what it keeps.
+// Up to the first record that is not whole.
 void ReplyMemory::read() {
   if (const Result<std::string> text = read_file(path_)) {
     std::string_view rest = *text;
@@ -112,7 +114,13 @@ void ReplyMemory::read() {
       rest.remove_prefix(size + sizeof hash);
     }
   }
+  write_anew();
+}
+
+void ReplyMemory::write_anew() {
   const std::string temporary = path_ + ".part";
+  if (file_ >= 0) ::close(file_);
+  file_bytes_ = 0;
   file_ = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   for (const Entry& entry : entries_) append_to_file(entry);
   if (file_ >= 0) ::rename(temporary.c_str(), path_.c_str());

@@ -41,6 +41,7 @@ class ReplyMemory {
   };
 
   void read();
+  void write_anew();
   void put(Entry entry);
   void append_to_file(const Entry& entry);
 
@@ -51,6 +52,7 @@ class ReplyMemory {
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
   size_t bytes_ = 0;
   int file_ = -1;
+  size_t file_bytes_ = 0;
 };
 
 }  // namespace lily

@@ -108,7 +108,8 @@ struct SnapshotStore::Impl {
   void work();
   void write(const Task& task);
   Result<size_t> write_file(const Task& task, const std::string& name, const std::string& temporary);
-  void trim();
+  bool drop_oldest_locked(const std::string& needed);
+  bool drop_oldest(const std::string& needed);
 
   StoreOptions options;
   std::string directory;
@@ -121,6 +122,7 @@ struct SnapshotStore::Impl {
   size_t bytes = 0;
   std::deque<Task> waiting;
   bool writing = false, stopping = false;
+  bool failing = false;  // of the writer: the last file could not be written
   std::thread writer;
 };
 
@@ -171,7 +173,8 @@ void SnapshotStore::Impl::scan() {
     if (!path.ends_with(suffix)) continue;
     auto head = read_head(path);
     if (!head || text_of(head->first.name) != item.path().stem().string()) {
-      warn(path + ": damaged, ignored");
+      warn(path + ": damaged, ignored and removed");
+      fs::remove(item.path(), failed);
       continue;
     }
     const std::string name = text_of(head->first.name), base = text_of(head->first.base);
@@ -237,18 +240,25 @@ void SnapshotStore::Impl::write(const Task& task) {
   }
   const std::string name = hash_of(own.tokens), temporary = path_of(name) + ".part";
   std::error_code failed;
-  fs::remove(temporary, failed);
-  const Result<size_t> size = write_file(own, name, temporary);
+  Result<size_t> size = write_file(own, name, temporary);
+  for (int attempt = 0; !size && attempt < 8 && drop_oldest(own.base); ++attempt) {  // the disk may be full
+    size = write_file(own, name, temporary);
+  }
   if (size) fs::rename(temporary, path_of(name), failed);
   if (!size || failed) {
-    warn(size ? path_of(name) + ": " + failed.message() : size.error().message());
+    // Once for a disk that stays full.
+    if (!failing) warn(size ? path_of(name) + ": " + failed.message() : size.error().message());
+    failing = true;
     fs::remove(temporary, failed);
     return;
   }
+  failing = false;
   const std::lock_guard lock(mutex);
+  if (const auto old = files.find(name); old != files.end()) bytes -= old->second.bytes;
   files[name] = {own.base, own.base_position, *size, fs::file_time_type::clock::now()};
   bytes += *size;
-  trim();
+  while (bytes > options.budget && drop_oldest_locked("")) {
+  }
 }
 
 Result<size_t> SnapshotStore::Impl::write_file(const Task& task, const std::string& name,
@@ -259,6 +269,8 @@ Result<size_t> SnapshotStore::Impl::write_file(const Task& task, const std::stri
   header.position = task.snapshot->position();
   header.base_position = task.base_position;
   const auto tokens = std::span(task.tokens).subspan(static_cast<size_t>(task.base_position));
+  std::error_code none;
+  fs::remove(temporary, none);
   LILY_TRY(const OutputFile file, OutputFile::create(temporary));
   LILY_CHECK(file.write_at(sizeof header, std::as_bytes(tokens)));
   const size_t begin = sizeof header + tokens.size_bytes();
@@ -281,23 +293,27 @@ Result<size_t> SnapshotStore::Impl::write_file(const Task& task, const std::stri
   return at;
 }
 
-// The oldest files go first, but none that another continues.
-void SnapshotStore::Impl::trim() {
-  while (bytes > options.budget) {
-    std::set<std::string> bases;
-    for (const auto& [name, file] : files) bases.insert(file.base);
-    auto oldest = files.end();
-    for (auto file = files.begin(); file != files.end(); ++file) {
-      if (!bases.contains(file->first) && (oldest == files.end() || file->second.used < oldest->second.used)) {
-        oldest = file;
-      }
+// The oldest file, but none that another continues, nor `needed`. False: there is none.
+bool SnapshotStore::Impl::drop_oldest_locked(const std::string& needed) {
+  std::set<std::string> bases = {needed};
+  for (const auto& [name, file] : files) bases.insert(file.base);
+  auto oldest = files.end();
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    if (!bases.contains(file->first) && (oldest == files.end() || file->second.used < oldest->second.used)) {
+      oldest = file;
     }
-    if (oldest == files.end()) return;
-    std::error_code failed;
-    fs::remove(path_of(oldest->first), failed);
-    bytes -= oldest->second.bytes;
-    files.erase(oldest);
   }
+  if (oldest == files.end()) return false;
+  std::error_code failed;
+  fs::remove(path_of(oldest->first), failed);
+  bytes -= oldest->second.bytes;
+  files.erase(oldest);
+  return true;
+}
+
+bool SnapshotStore::Impl::drop_oldest(const std::string& needed) {
+  const std::lock_guard lock(mutex);
+  return drop_oldest_locked(needed);
 }
 
 int64_t SnapshotStore::base_position(const std::string& name) {
@@ -329,7 +345,8 @@ Result<std::unique_ptr<Snapshot>> SnapshotStore::get(const std::string& name, Ba
   Result<std::unique_ptr<Snapshot>> snapshot = read();
   std::error_code failed;
   if (snapshot) return fs::last_write_time(path, fs::file_time_type::clock::now(), failed), std::move(snapshot);
-  impl_->warn(snapshot.error().message() + ", ignored");
+  impl_->warn(snapshot.error().message() + ", ignored and removed");
+  fs::remove(path, failed);
   const std::lock_guard lock(impl_->mutex);
   if (const auto file = impl_->files.find(name); file != impl_->files.end()) {
     impl_->bytes -= file->second.bytes;

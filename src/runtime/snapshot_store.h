@@ -1,5 +1,5 @@
 // Snapshots on disk: one file each, which continues the file of a shorter prefix. A file appears whole or not at all
-// (written beside, synced, renamed), and is checked by a hash when it is read; a damaged one is reported and left alone.
+// (written beside, synced, renamed), and is checked by a hash when it is read; a damaged one is reported and removed.
 #pragma once
 
 #include <cstdint>

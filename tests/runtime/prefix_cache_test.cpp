@@ -242,6 +242,15 @@ TEST_F(PrefixCacheTest, FilesStayWithinTheirBudgetAndNoneLosesItsBase) {
   EXPECT_EQ(static_cast<int64_t>(files().size()), cache.store()->files());
 }
 
+TEST_F(PrefixCacheTest, TheSameSequenceAgainTakesNoMoreRoom) {
+  const auto kept = store();
+  for (int i = 0; i < 3; ++i) {
+    kept->put(ids({1, 2}), "", 0, snapshot(ids({1, 2})));
+    kept->flush();
+  }
+  EXPECT_EQ(kept->bytes(), std::filesystem::file_size(files()[0]));
+}
+
 // A process that is killed leaves at most a part of a file beside the whole ones.
 TEST_F(PrefixCacheTest, APartOfAFileIsCleanedAway) {
   {

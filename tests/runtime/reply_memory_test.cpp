@@ -73,6 +73,19 @@ TEST(ReplyMemory, OutlivesTheProcess) {
   }
 }
 
+TEST(ReplyMemory, TheFileStaysWithinTwiceItsLimit) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/replies";
+  {
+    ReplyMemory memory(path, 10'000);
+    for (int32_t i = 0; i < 1000; ++i) {
+      memory.remember(Ids{i % 7}, reply("yes"), {i, i, i});
+      ASSERT_LE(std::filesystem::file_size(path), 20'000u + 200);
+    }
+  }
+  EXPECT_EQ(ReplyMemory(path).recall(Ids{999 % 7}, reply("yes")), Ids({999, 999, 999}));
+}
+
 // Wherever a file is cut off or spoiled, the records before that place are kept.
 TEST(ReplyMemory, ADamagedFileLosesNoMoreThanItMust) {
   const test::TemporaryDirectory directory;
