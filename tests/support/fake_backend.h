@@ -101,13 +101,14 @@ class FakeBackend : public Backend {
     }
     if (want == WantLogits::last) write_logits(fake, logits);
     chunks.push_back(count);
-    ++prefills;
+    calls += 'p';
     std::this_thread::sleep_for(delay);
     return {};
   }
 
   Result<void> decode(std::span<DecodeItem> batch) override {
     batches.push_back(batch.size());
+    calls += 'd';
     for (DecodeItem& item : batch) {
       auto& fake = static_cast<FakeState&>(*item.state);
       if (fake.position() >= fake.max_tokens()) return Error{.where = "fake", .what = "state is full"};
@@ -156,9 +157,10 @@ class FakeBackend : public Backend {
   StateCost state_cost() const override { return {FakeState::fixed_bytes, FakeState::token_bytes}; }
   size_t state_bytes() const override { return *meter_; }
 
-  std::vector<int64_t> chunks;                 // lengths of the prefill calls
-  std::vector<size_t> batches;                 // items of the decode calls
-  std::atomic<int> decoded = 0, prefills = 0;  // calls, for other threads to look at
+  std::vector<int64_t> chunks;   // lengths of the prefill calls
+  std::vector<size_t> batches;   // items of the decode calls
+  std::string calls;             // p: prefill, d: decode
+  std::atomic<int> decoded = 0;  // tokens, for other threads to look at
   int snapshots = 0, restores = 0, resets = 0;
   std::vector<std::string> breaches;
   bool fail_next_prefill = false;
