@@ -1,0 +1,18 @@
+// The devices that this build has.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/gpu/device.h"
+
+namespace lily::gpu {
+
+// "emulator", and "cuda" or "metal" where the program was built with them.
+std::vector<std::string> device_names();
+
+// An error where the machine has no such device.
+Result<std::unique_ptr<Device>> open_device(const std::string& name);
+
+}  // namespace lily::gpu

@@ -1,0 +1,9 @@
+// Every kernel. Includes no dialect: the source that includes this has chosen one.
+#pragma once
+
+#include "kernels/args.h"
+#include "kernels/attention.h"
+#include "kernels/delta.h"
+#include "kernels/dense.h"
+#include "kernels/moe.h"
+#include "kernels/sample.h"

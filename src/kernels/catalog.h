@@ -1,0 +1,72 @@
+// Every kernel: its name, threads a threadgroup, arguments, and what it does with its buffers in their order (r reads, w writes
+// every element that is later read, u updates). The planner finds dependencies by it. `*_B` exists for each width of codes, and
+// `*_T_B` for 32 rows of a tile and each width, and for 16 and 64 rows and widths 4, 8 and 16.
+//
+// Buffers (see args.h for the letters), and the grid of threadgroups:
+//
+// embed_B            tokens int [n], codes, scales, biases, x f32 [n, H]                                  grid (1, n)
+// rms_norm           x f32 [n, cols], weight f32 [cols], y bf16 [n, cols]                                 grid (n)
+// norm_gemv_B        x f32 [n, cols], weight f32 [cols], codes, scales, biases, y f32 [n, rows]           grid (rows / 16, n)
+// gemv_add_B         x f32 [n, cols], codes, scales, biases, y f32 [n, rows] (+=)                         grid (rows / 16, n)
+// gemm_T_B           x bf16 [n, cols], codes, scales, biases, y                                           grid (rows / 64, n / T)
+//
+// delta_step         projections f32 (a row), conv weights f32 [taps, channels], a_log, dt_bias f32 [value_heads],
+//                    norm f32 [V], history in, history out f32 [taps - 1, channels] (oldest first), state in, state out f32
+//                    [value_heads, V, K], y f32 [value_heads, V]: normed and gated                        grid (value_heads)
+// delta_prepare      projections bf16 [n, stride], gates f32 [n, gate_stride], conv weights, a_log, dt_bias, history in, history
+//                    out, qkv bf16 [n, channels]: convolved, q and k normalised, q scaled; decay f32 [n, value_heads],
+//                    beta f32 [n, value_heads]                                  grid (channels / 128, n / 16)
+// delta_scan         qkv bf16, decay, beta, state in, state out, o f32 [n, value_heads, V]  grid (V / 32, value_heads)
+// delta_norm         o f32, projections bf16 (z), norm, y bf16 [n, value_heads * V]                       grid (value_heads, n)
+//
+// attend_step        projections f32 (a row), q_norm, k_norm f32 [D], rope f32 [2, rope_low, rotary / 2, (cos, sin)], step,
+//                    blocks uint, KV pool bf16, y f32 [heads, D] gated (splits == 1), partial f32
+//                    [heads, splits, D + 2] (sum, max, total)                                     grid (splits, kv_heads)
+// attend_merge       projections f32, partial f32, y f32 [heads, D] gated                                 grid (heads)
+// attention_prepare  projections bf16 [n, stride], q_norm, k_norm, rope, step, blocks, KV pool, q bf16 [n, heads, D] scaled
+//                                                                                        grid (heads + kv_heads, n)
+// attend_chunk       q bf16, projections bf16 (gates), step, blocks, KV pool, y bf16 [n, heads * D]   grid (n / 4, kv_heads)
+//
+// experts_gate_up_B  x f32 [n, H], weight f32 [H], logits f32 [n, stride], gate codes, scales, biases, up codes, scales, biases,
+//                    choices uint [n, S], weights f32 [n, S], y f32 [n, S, W]                     grid (W / 16, S, n)
+// experts_down_B     y f32 [n, S, W], choices, weights, codes, scales, biases, x f32 [n, H] (+=)  grid (H / 16, n)
+// route              logits f32 [n, stride], choices uint [n, S], weights f32 [n, S]                      grid (n)
+// group_count        choices, counts uint [groups]                                                        grid (groups)
+// group_map          counts, starts uint [groups + 1], blocks: uint [1 + 2 * max blocks]: their number, then (group, first
+//                    row) of each                                                                         grid (1)
+// group_scatter      choices, starts, pairs uint [n * S] (sorted row -> pair), places uint [n * S] (pair -> sorted row)
+//                                                                                                         grid (groups)
+// moe_gate_up_T_B    x bf16 [n, H], pairs, starts, blocks, gate ..., up ..., y bf16 [n * S, W] by sorted row
+//                                                                              grid (W / 32, max blocks)
+// moe_down_T_B       y bf16 [n * S, W], starts, blocks, codes, scales, biases, z bf16 [n * S, H] by sorted row
+//                                                                              grid (H / 64, max blocks)
+// moe_combine        z, places, weights, x f32 [n, H] (+=)                                                grid (n)
+//
+// sample_parts       logits f32 [vocab], candidates f32 [parts, candidates, (logit, id as bits)]         grid (parts)
+// sample_pick        candidates, step (u): position + 1 and the token, token uint [1] (w)                 grid (1)
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "kernels/args.h"
+
+namespace lily::kernels {
+
+enum class Access : char { read = 'r', write = 'w', update = 'u' };
+
+struct KernelInfo {
+  std::string_view name;
+  unsigned threads;           // of a threadgroup
+  std::string_view accesses;  // of its buffers, as Access
+  size_t args_bytes;
+};
+
+// All of them; the index is the kernel's number on every device.
+std::span<const KernelInfo> catalog();
+
+// The number of a kernel; names are fixed in the sources, so an unknown one is our bug.
+int find_kernel(std::string_view name);
+
+}  // namespace lily::kernels

@@ -1,0 +1,4 @@
+// Codes to weights.
+#pragma once
+
+namespace lily::kernels {}
