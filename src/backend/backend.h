@@ -58,6 +58,7 @@ struct BackendOptions {
   bool exact = false;           // CPU: float32 activations and KV cache instead of 16-bit ones
   std::string isa;              // CPU, for tests: "amx", "avx512", "avx2", "neon", "portable"; empty: the best there is
   LayerObserver observe_layer;  // empty: none
+  std::function<void(size_t done, size_t total)> on_upload;  // bytes of weights that went to a device
 };
 
 enum class WantLogits { none, last, all };
@@ -68,11 +69,22 @@ struct DecodeItem {
   std::span<float> logits;  // [vocab], filled
 };
 
+// What a device can sample by itself; runtime/sampler.h says what the numbers mean. At most 64 candidates are looked at.
+struct DeviceSampling {
+  float temperature = 0;  // 0: greedy
+  uint32_t top_k = 1;     // 0: as many as there may be
+  float top_p = 1, min_p = 0;
+  uint64_t seed = 0;
+  uint32_t tokens = 0;  // ids from there on are never sampled
+
+  bool operator==(const DeviceSampling&) const = default;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // `name`: "auto", "cpu" or "reference". The checkpoint must stay alive as long as the backend.
+  // `name`: "auto", "cpu", "reference", or a device of backend/gpu/devices.h. The checkpoint must stay alive as long as the backend.
   static Result<std::unique_ptr<Backend>> load(const std::string& name, std::shared_ptr<const Checkpoint> checkpoint,
                                                const BackendOptions& options = {});
 
@@ -86,10 +98,16 @@ class Backend {
   virtual Result<void> prefill(State& state, std::span<const int32_t> tokens, WantLogits want,
                                std::span<float> logits) = 0;
 
-  // One step of every item; the states are distinct. An error leaves all of them as they were.
+  // One step of every item; the states are distinct. An error leaves all of them as they were. Logits may be empty.
   virtual Result<void> decode(std::span<DecodeItem> batch) = 0;
 
-  virtual std::unique_ptr<Snapshot> snapshot(const State& state) = 0;
+  // Steps whose tokens the device samples, the next one under way before on_token has seen the last: from `token` on until
+  // on_token says false or the state is full. The state then holds all tokens but the last one that on_token saw.
+  virtual bool samples() const { return false; }
+  virtual Result<void> decode_ahead(State& state, int32_t token, const DeviceSampling& sampling,
+                                    const std::function<bool(int32_t)>& on_token);
+
+  virtual std::unique_ptr<Snapshot> snapshot(const State& state) = 0;  // null: the device has no memory left
   virtual void restore(State& state, const Snapshot& snapshot) = 0;
   virtual void reset(State& state) = 0;  // position 0
 

@@ -135,7 +135,8 @@ Result<void> Session::append_each(std::span<Session* const> sessions, std::span<
 void Session::remember(bool keep) {
   if (tokens_.empty()) return;
   last_snapshot_ = state_->position();
-  cache_->insert(tokens_, backend_->snapshot(*state_), keep);
+  if (std::shared_ptr<const Snapshot> snapshot = backend_->snapshot(*state_))
+    cache_->insert(tokens_, std::move(snapshot), keep);
 }
 
 }  // namespace lily
