@@ -45,6 +45,7 @@ class Benchmark {
     }
     at_depth_ = true;
     const std::unique_ptr<Snapshot> snapshot = backend_.snapshot(*state_);
+    if (!snapshot) return Error{.where = "bench", .what = "no memory for a snapshot", .exit_code = 1};
     ProgressBar bar("decode at " + std::to_string(depth), (plan_.repetitions + 1) * plan_.decode, ProgressUnit::tokens);
     const auto begin = [&] { backend_.restore(*state_, *snapshot); };
     LILY_TRY(std::vector<double> rates, time(plan_.decode, begin, [&] { return steps(bar); }));
@@ -81,6 +82,14 @@ class Benchmark {
   }
 
   Result<void> steps(ProgressBar& bar) {
+    if (backend_.samples()) {  // as a reply is generated there
+      int64_t left = plan_.decode;
+      const DeviceSampling greedy{.tokens = static_cast<uint32_t>(backend_.config().vocab_size)};
+      return backend_.decode_ahead(*state_, ids_[state_->position()], greedy, [&](int32_t) {
+        bar.update(++done_);
+        return --left > 0;
+      });
+    }
     for (int64_t i = 0; i < plan_.decode; ++i) {
       DecodeItem item{.state = state_.get(), .token = ids_[state_->position()], .logits = logits_};
       LILY_CHECK(backend_.decode({&item, 1}));

@@ -14,12 +14,28 @@ void emit(const GenerateOptions& options, const ReplyStep& step) {
   for (const ReplyEvent& event : step.events) options.on_event(event);
 }
 
+// The rest of a reply whose tokens the device samples; says how it ended.
+Result<Finish> decode_ahead(Session& session, ReplyWriter& writer, const DeviceSampling& sampling,
+                            const GenerateOptions& options, const Stopwatch& watch) {
+  Reply& reply = writer.reply();
+  if (session.full()) return Finish::context_full;
+  LILY_CHECK(session.append_ahead(reply.tokens.back(), sampling, [&](int32_t token) {
+    ++reply.decoded_tokens;
+    emit(options, writer.accept(token));
+    reply.decode_seconds = watch.seconds();
+    return !writer.finished() && !cancelled(options);
+  }));
+  return writer.finished() ? *writer.finished() : cancelled(options) ? Finish::cancelled : Finish::context_full;
+}
+
 // Samples and decodes until the reply ends; says how it did.
 Result<Finish> decode(Session& session, ReplyWriter& writer, const GenerateOptions& options) {
   Reply& reply = writer.reply();
   const Stopwatch watch;
+  const std::optional<DeviceSampling> sampling = session.samples() ? writer.device_sampling() : std::nullopt;
   while (!writer.finished()) {
     if (cancelled(options)) return Finish::cancelled;
+    if (!reply.tokens.empty() && sampling) return decode_ahead(session, writer, *sampling, options, watch);
     if (!reply.tokens.empty()) {  // the last of a reply is never given to the model
       if (session.full()) return Finish::context_full;
       LILY_CHECK(session.append(reply.tokens.back()));

@@ -97,6 +97,7 @@ struct ReplyWriter::Impl {
 
   Result<int32_t> choose(std::span<const float> logits);
   const TokenSet* allowed_ids();
+  ReplyStep step(int32_t id, std::span<const float> logits);
   void report_logprobs(std::span<const float> logits, ReplyStep& step) const;
   void take(ReplyStep& step);
   void drop_more_calls(std::vector<ReplyEvent>& events);
@@ -170,15 +171,35 @@ void ReplyWriter::Impl::report_logprobs(std::span<const float> logits, ReplyStep
 Result<ReplyStep> ReplyWriter::next(std::span<const float> logits) {
   Impl& writer = *impl_;
   LILY_TRY(const int32_t id, writer.choose(logits));
+  return writer.step(id, logits);
+}
+
+ReplyStep ReplyWriter::accept(int32_t token) { return impl_->step(token, {}); }
+
+std::optional<DeviceSampling> ReplyWriter::device_sampling() const {
+  const SamplingParams& p = impl_->options.sampling;
+  const bool plain =
+      p.repetition_penalty == 1 && p.presence_penalty == 0 && p.frequency_penalty == 0 && p.logit_bias.empty();
+  if (!plain || impl_->constraint || impl_->options.top_logprobs || impl_->options.thinking_budget) return {};
+  return DeviceSampling{.temperature = p.temperature,
+                        .top_k = static_cast<uint32_t>(p.top_k),
+                        .top_p = p.top_p,
+                        .min_p = p.min_p,
+                        .seed = p.seed,
+                        .tokens = static_cast<uint32_t>(impl_->ids)};
+}
+
+// Logits: empty where no logprobs are wanted.
+ReplyStep ReplyWriter::Impl::step(int32_t id, std::span<const float> logits) {
   ReplyStep step;
-  step.channel = writer.channel();
-  if (contains(writer.options.end_tokens, id)) {
-    writer.finish = Finish::end_token;
+  step.channel = channel();
+  if (contains(options.end_tokens, id)) {
+    finish = Finish::end_token;
     return step;
   }
   step.id = id;
-  writer.report_logprobs(logits, step);
-  writer.take(step);
+  report_logprobs(logits, step);
+  take(step);
   return step;
 }
 

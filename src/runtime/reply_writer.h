@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/result.h"
 #include "runtime/sampler.h"
 #include "text/chat.h"
@@ -77,6 +78,9 @@ class ReplyWriter {
 
   // Samples the next token from logits [vocab], which stay as they are. An end token ends the reply and gives no token.
   Result<ReplyStep> next(std::span<const float> logits);
+  // The same for a token that a device has sampled; device_sampling says how, or nothing where the options need logits.
+  ReplyStep accept(int32_t token);
+  std::optional<DeviceSampling> device_sampling() const;
   // Set once the reply has ended by itself; nothing may be sampled then.
   std::optional<Finish> finished() const;
   // Ends the reply: the step holds the events that were held back.

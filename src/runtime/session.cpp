@@ -132,6 +132,17 @@ Result<void> Session::append_each(std::span<Session* const> sessions, std::span<
   return {};
 }
 
+Result<void> Session::append_ahead(int32_t token, const DeviceSampling& sampling,
+                                   const std::function<bool(int32_t)>& on_token) {
+  if (full()) return context_full(capacity(), state_->position() + 1);
+  logits_current_ = false;
+  int32_t next = token;
+  return backend_->decode_ahead(*state_, token, sampling, [&](int32_t sampled) {
+    tokens_.push_back(std::exchange(next, sampled));
+    return on_token(sampled);
+  });
+}
+
 void Session::remember(bool keep) {
   if (tokens_.empty()) return;
   last_snapshot_ = state_->position();

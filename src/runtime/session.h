@@ -49,6 +49,12 @@ class Session {
   // The same for several sessions at once, of the same backend: tokens[i] for sessions[i].
   static Result<void> append_each(std::span<Session* const> sessions, std::span<const int32_t> tokens);
 
+  // Decode steps from `token` on whose tokens the device samples, until on_token says false or the session is full. There are
+  // no logits afterwards; `samples`: the backend can do it.
+  bool samples() const { return backend_->samples(); }
+  Result<void> append_ahead(int32_t token, const DeviceSampling& sampling,
+                            const std::function<bool(int32_t)>& on_token);
+
   // Leaves a snapshot of what the state holds in the cache; `keep`: in its store as well.
   void remember(bool keep);
 
