@@ -85,6 +85,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   return mapped;
 }
 
+Result<MappedFile> MappedFile::zeros(size_t size) {
+  MappedFile mapped;
+  mapped.path_ = "zeros";
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return system_error(mapped.path_, "cannot map");
+  mapped.data_ = static_cast<const std::byte*>(data);
+  mapped.size_ = size;
+  return mapped;
+}
+
 Result<void> MappedFile::copy_into_memory() {
   if (size_ == 0) return {};
   void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -13,6 +13,9 @@ class MappedFile {
  public:
   static Result<MappedFile> open(const std::string& path);
 
+  // Zeros that take no memory as long as few of them are read.
+  static Result<MappedFile> zeros(size_t size);
+
   // Copies the file into memory of the process, in huge pages where there are any, and lets the mapping go.
   Result<void> copy_into_memory();
 

@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
+#include "backend/gpu/plan_report.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "model/accounting.h"
 #include "model/shapes.h"
 #include "model/weights.h"
@@ -19,6 +23,9 @@ using nlohmann::json;
 struct InspectOptions {
   std::string directory, shape;
   bool json = false;
+  std::string plan;  // "prefill" or "decode"
+  std::string backend = "metal";
+  std::optional<int64_t> tokens;
 };
 
 struct Inspection {
@@ -184,7 +191,68 @@ void print_json(const Inspection& inspection) {
   fmt::print("{}\n", object.dump(2));
 }
 
+// Bytes that a step or chunk moves at least: weights (of the experts, those that its tokens are likely to choose), recurrent
+// state, KV, and what its kernels hand to each other, written once and read once.
+double plan_bytes(const Inspection& inspection, bool decode, int64_t tokens, const gpu::PlanReport& report) {
+  const TokenCost cost = token_cost(inspection.sizes, inspection.config);
+  const ModelConfig& c = inspection.config;
+  double weights = static_cast<double>(cost.weight_bytes_total);
+  if (const auto experts = cost.weight_bytes.find(TensorPart::experts);
+      !decode && experts != cost.weight_bytes.end()) {
+    const double share = static_cast<double>(c.experts_per_token) / c.num_experts;
+    const double chosen = c.num_experts * (1 - std::pow(1 - share, static_cast<double>(tokens)));
+    weights += static_cast<double>(experts->second) * (chosen / c.experts_per_token - 1);
+  }
+  return weights + static_cast<double>(cost.state_bytes) + static_cast<double>(cost.kv_bytes_per_position * tokens) +
+         2.0 * static_cast<double>(report.intermediate_bytes);
+}
+
+Result<void> print_plan(const InspectOptions& options) {
+  LILY_TRY(const Inspection inspection, inspect(options));
+  const bool decode = options.plan == "decode";
+  const int64_t tokens = options.tokens.value_or(decode ? 4096 : 2048);
+  if (tokens < (decode ? 0 : 1) || tokens >= inspection.config.max_position_embeddings) {
+    return Error{
+        .where = "--tokens",
+        .what = "bad number of tokens",
+        .expected = "within the model's context of " + std::to_string(inspection.config.max_position_embeddings),
+        .got = std::to_string(tokens)};
+  }
+  LILY_TRY(const gpu::PlanReport report, decode ? gpu::report_decode(inspection.config, options.backend, tokens)
+                                                : gpu::report_prefill(inspection.config, options.backend, tokens));
+  const double bytes = plan_bytes(inspection, decode, tokens, report);
+  if (options.json) {
+    const json object = {{"plan", options.plan},
+                         {"backend", options.backend},
+                         {"tokens", tokens},
+                         {"kernels", report.kernels},
+                         {"stages", report.stages},
+                         {"bytes", static_cast<int64_t>(bytes)},
+                         {"intermediate_bytes", report.intermediate_bytes},
+                         {"temporary_bytes", report.temporary_bytes},
+                         {"by_kernel", report.by_kernel}};
+    fmt::print("{}\n", object.dump(2));
+    return {};
+  }
+  if (decode) {
+    fmt::print("one decode step after {} tokens, on {}\n", tokens, options.backend);
+  } else {
+    fmt::print("a prefill chunk of {} tokens, on {}\n", tokens, options.backend);
+  }
+  fmt::print("  kernels         {}\n  stages          {}\n  bytes           {}\n", report.kernels, report.stages,
+             bytes_text(static_cast<int64_t>(bytes)));
+  fmt::print("  intermediates   {} written, in {} of memory\n",
+             bytes_text(static_cast<int64_t>(report.intermediate_bytes)),
+             bytes_text(static_cast<int64_t>(report.temporary_bytes)));
+  for (const auto& [kernel, count] : report.by_kernel) fmt::print("  {:>5} x {}\n", count, kernel);
+  return {};
+}
+
 int run(const InspectOptions& options) {
+  if (!options.plan.empty()) {
+    const Result<void> printed = print_plan(options);
+    return printed ? 0 : report(printed.error());
+  }
   const Result<Inspection> inspection = inspect(options);
   if (!inspection) return report(inspection.error());
   if (!inspection->warning.empty()) fmt::print(stderr, "lily: warning: {}\n", inspection->warning);
@@ -199,6 +267,12 @@ Command inspect_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("inspect", "Show a model's shapes, sizes and cost of a token");
   command->add_option("directory", options->directory, "Model directory");
   command->add_option("--shape", options->shape, "A known shape instead: qwen3.6-35b-a3b or tiny");
+  command->add_option("--plan", options->plan, "The kernels of a GPU instead: of one decode step or of a prefill chunk")
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  command->add_option("--backend", options->backend, "Whose plan: cuda, metal or emulator")->capture_default_str();
+  command->add_option("--tokens", options->tokens, "Depth of the step (default: 4096), or tokens of the chunk (2048)")
+      ->check(whole_number())
+      ->type_name("N");
   command->add_flag("--json", options->json, "As JSON");
   return {command, [options] { return run(*options); }};
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/json.h"
+#include "model/shapes.h"
 
 namespace lily {
 namespace {
@@ -69,6 +70,24 @@ Result<void> check_against_index(const TensorMap& tensors, const WeightMap& inde
 }
 
 }  // namespace
+
+Result<Checkpoint> Checkpoint::blank(ModelConfig config) {
+  Checkpoint checkpoint;
+  checkpoint.directory_ = config.model_type;
+  checkpoint.config_ = std::move(config);
+  const std::vector<TensorSpec> specs = published_tensors(checkpoint.config_);
+  size_t total = 0;
+  for (const TensorSpec& spec : specs) total += static_cast<size_t>(spec.bytes());
+  LILY_TRY(MappedFile zeros, MappedFile::zeros(total));
+  const std::byte* data = zeros.bytes().data();
+  for (const TensorSpec& spec : specs) {
+    const auto bytes = static_cast<size_t>(spec.bytes());
+    checkpoint.tensors_.emplace(spec.name, Tensor{spec.dtype, spec.shape, data, bytes, zeros.path()});
+    data += bytes;
+  }
+  checkpoint.shards_.push_back(std::move(zeros));
+  return checkpoint;
+}
 
 Result<Checkpoint> Checkpoint::open(const std::string& directory, WeightStorage storage) {
   struct stat info {};

@@ -43,6 +43,9 @@ class Checkpoint {
   // Opens `directory`. Nothing is interpreted but headers and small JSON files.
   static Result<Checkpoint> open(const std::string& directory, WeightStorage storage = WeightStorage::mapped);
 
+  // The published form of `config` with zeros for weights, which take no memory: for plans, not for runs.
+  static Result<Checkpoint> blank(ModelConfig config);
+
   const ModelConfig& config() const { return config_; }
   const TensorMap& tensors() const { return tensors_; }
   const std::string& directory() const { return directory_; }

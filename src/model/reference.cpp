@@ -19,8 +19,14 @@ double dot(const float* a, const float* b, int64_t n) {
   return sum;
 }
 
+void round_to_bf16(Floats& x) {
+  for (float& v : x) v = bf16_to_float(float_to_bf16(v));
+}
+
 // y [rows of x, w.rows] = x wᵀ for x [rows, w.cols].
-Floats linear(const WeightMatrix& w, std::span<const float> x) {
+Floats linear(const WeightMatrix& w, std::span<const float> in, bool bf16) {
+  Floats x(in.begin(), in.end());
+  if (bf16) round_to_bf16(x);
   const int64_t rows = static_cast<int64_t>(x.size()) / w.cols;
   Floats y(rows * w.rows), weight(w.cols);
   for (int64_t r = 0; r < w.rows; ++r) {
@@ -29,6 +35,7 @@ Floats linear(const WeightMatrix& w, std::span<const float> x) {
       y[t * w.rows + r] = static_cast<float>(dot(weight.data(), &x[t * w.cols], w.cols));
     }
   }
+  if (bf16) round_to_bf16(y);
   return y;
 }
 
@@ -74,12 +81,12 @@ void attend(const float* q, const ReferenceLayerState& state, int kv_head, int64
 }
 
 Floats full_attention(const ModelConfig& config, const FullAttentionWeights& w, ReferenceLayerState& state,
-                      int64_t position, std::span<const float> x) {
+                      int64_t position, std::span<const float> x, bool bf16) {
   const int64_t tokens = static_cast<int64_t>(x.size()) / config.hidden_size;
   const int dim = config.head_dim, heads_per_kv = config.num_heads / config.num_kv_heads;
-  const Floats qg = linear(w.q, x);  // per head: query, then gate
-  Floats k = linear(w.k, x);
-  const Floats v = linear(w.v, x);
+  const Floats qg = linear(w.q, x, bf16);  // per head: query, then gate
+  Floats k = linear(w.k, x, bf16);
+  const Floats v = linear(w.v, x, bf16);
   rms_norm(k, w.k_norm, config.rms_norm_eps);
   for (int64_t i = 0; i < tokens * config.num_kv_heads; ++i)
     rope(&k[i * dim], position + i / config.num_kv_heads, config);
@@ -97,7 +104,7 @@ Floats full_attention(const ModelConfig& config, const FullAttentionWeights& w, 
     const float* gate = &qg[i * 2 * dim + dim];
     for (int d = 0; d < dim; ++d) out[i * dim + d] *= sigmoid(gate[d]);
   }
-  return linear(w.o, out);
+  return linear(w.o, out, bf16);
 }
 
 // Causal depthwise convolution and SiLU over qkv [tokens, channels], in place; `history` holds the inputs before it.
@@ -136,12 +143,12 @@ void delta_rule(float* s, const float* q, const float* k, const float* v, float 
 }
 
 Floats linear_attention(const ModelConfig& config, const LinearAttentionWeights& w, ReferenceLayerState& state,
-                        std::span<const float> x) {
+                        std::span<const float> x, bool bf16) {
   const int64_t tokens = static_cast<int64_t>(x.size()) / config.hidden_size;
   const int heads = config.linear_value_heads, heads_per_key = heads / config.linear_key_heads;
   const int dk = config.linear_key_dim, dv = config.linear_value_dim, key_size = config.linear_key_size();
-  Floats qkv = linear(w.qkv, x);
-  const Floats z = linear(w.z, x), a = linear(w.a, x), b = linear(w.b, x);
+  Floats qkv = linear(w.qkv, x, bf16);
+  const Floats z = linear(w.z, x, bf16), a = linear(w.a, x, bf16), b = linear(w.b, x, bf16);
   convolve(config, w.conv, state.conv, qkv);
 
   Floats out(tokens * config.linear_value_size());
@@ -162,14 +169,15 @@ Floats linear_attention(const ModelConfig& config, const LinearAttentionWeights&
   }
   rms_norm(out, w.norm, config.rms_norm_eps);
   for (size_t i = 0; i < out.size(); ++i) out[i] *= silu(z[i]);
-  return linear(w.out, out);
+  return linear(w.out, out, bf16);
 }
 
-Floats swiglu(const WeightMatrix& gate, const WeightMatrix& up, const WeightMatrix& down, std::span<const float> x) {
-  Floats activation = linear(gate, x);
-  const Floats linear_part = linear(up, x);
+Floats swiglu(const WeightMatrix& gate, const WeightMatrix& up, const WeightMatrix& down, std::span<const float> x,
+              bool bf16) {
+  Floats activation = linear(gate, x, bf16);
+  const Floats linear_part = linear(up, x, bf16);
   for (size_t i = 0; i < activation.size(); ++i) activation[i] = silu(activation[i]) * linear_part[i];
-  return linear(down, activation);
+  return linear(down, activation, bf16);
 }
 
 // The tokens that chose one expert, and with what weight.
@@ -198,18 +206,18 @@ std::vector<Routed> route(const ModelConfig& config, const Floats& router_logits
   return routed;
 }
 
-Floats mixture_of_experts(const ModelConfig& config, const MoeWeights& w, std::span<const float> x) {
+Floats mixture_of_experts(const ModelConfig& config, const MoeWeights& w, std::span<const float> x, bool bf16) {
   const int64_t hidden = config.hidden_size;
-  Floats out = swiglu(w.shared.gate, w.shared.up, w.shared.down, x);
-  const Floats shared_gate = linear(w.shared_expert_gate, x);
+  Floats out = swiglu(w.shared.gate, w.shared.up, w.shared.down, x, bf16);
+  const Floats shared_gate = linear(w.shared_expert_gate, x, bf16);
   for (size_t i = 0; i < out.size(); ++i) out[i] *= sigmoid(shared_gate[i / hidden]);
 
-  const std::vector<Routed> routed = route(config, linear(w.router, x));
+  const std::vector<Routed> routed = route(config, linear(w.router, x, bf16));
   for (int e = 0; e < config.num_experts; ++e) {
     Floats rows;
     for (int64_t t : routed[e].tokens) rows.insert(rows.end(), &x[t * hidden], &x[t * hidden] + hidden);
     if (rows.empty()) continue;
-    const Floats y = swiglu(w.gate[e], w.up[e], w.down[e], rows);
+    const Floats y = swiglu(w.gate[e], w.up[e], w.down[e], rows, bf16);
     for (size_t i = 0; i < routed[e].tokens.size(); ++i) {
       for (int64_t d = 0; d < hidden; ++d)
         out[routed[e].tokens[i] * hidden + d] += routed[e].weights[i] * y[i * hidden + d];
@@ -224,7 +232,8 @@ void add(Floats& x, const Floats& y) {
 
 }  // namespace
 
-ReferenceState::ReferenceState(const ModelConfig& config) : layers(config.layers.size()) {
+ReferenceState::ReferenceState(const ModelConfig& config, bool with_bf16)
+    : bf16(with_bf16), layers(config.layers.size()) {
   for (int i = 0; i < config.num_layers(); ++i) {
     if (config.layers[i] != LayerKind::linear_attention) continue;
     layers[i].conv.resize(int64_t{config.conv_kernel - 1} * config.conv_channels());
@@ -243,12 +252,14 @@ std::vector<float> reference_forward(const ModelConfig& config, const ModelWeigh
     Floats normed = x;
     rms_norm(normed, layer.input_norm, config.rms_norm_eps);
     add(x, layer.kind == LayerKind::full_attention
-               ? full_attention(config, layer.full, state.layers[i], state.position, normed)
-               : linear_attention(config, layer.linear, state.layers[i], normed));
+               ? full_attention(config, layer.full, state.layers[i], state.position, normed, state.bf16)
+               : linear_attention(config, layer.linear, state.layers[i], normed, state.bf16));
+    if (state.bf16) round_to_bf16(x);
     normed = x;
     rms_norm(normed, layer.post_attention_norm, config.rms_norm_eps);
-    add(x, config.is_moe() ? mixture_of_experts(config, layer.moe, normed)
-                           : swiglu(layer.mlp.gate, layer.mlp.up, layer.mlp.down, normed));
+    add(x, config.is_moe() ? mixture_of_experts(config, layer.moe, normed, state.bf16)
+                           : swiglu(layer.mlp.gate, layer.mlp.up, layer.mlp.down, normed, state.bf16));
+    if (state.bf16) round_to_bf16(x);
   }
   rms_norm(x, weights.final_norm, config.rms_norm_eps);
   if (observe) observe(config.num_layers(), x);
@@ -257,7 +268,7 @@ std::vector<float> reference_forward(const ModelConfig& config, const ModelWeigh
 }
 
 std::vector<float> reference_logits(const ModelWeights& weights, std::span<const float> hidden) {
-  return linear(weights.head, hidden);
+  return linear(weights.head, hidden, false);
 }
 
 }  // namespace lily

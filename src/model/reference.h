@@ -23,8 +23,11 @@ struct ReferenceLayerState {
 };
 
 struct ReferenceState {
-  explicit ReferenceState(const ModelConfig& config);
+  // `bf16`: what goes into every matrix and comes out of it, and the residual stream, is rounded to bf16, as on most GPUs; for
+  // the bars of backends that do.
+  explicit ReferenceState(const ModelConfig& config, bool bf16 = false);
 
+  bool bf16;
   int64_t position = 0;  // tokens seen
   std::vector<ReferenceLayerState> layers;
 };

@@ -18,18 +18,6 @@ namespace {
 constexpr size_t max_batch = 64;        // sequences that decode together
 constexpr int64_t max_logit_rows = 64;  // of a prefill that wants all logits, at a time: a megabyte each
 
-Tuning tuning_for(const DeviceTraits& traits, const ModelConfig& config) {
-  Tuning tuning;
-  if (traits.cores < 32) return tuning;
-  // A threadgroup a multiprocessor, once each has some hundred keys.
-  tuning.prefill_chunk = 4096;
-  tuning.max_splits = 1;
-  while (tuning.max_splits * 2 * config.num_kv_heads <= static_cast<uint32_t>(traits.cores)) tuning.max_splits *= 2;
-  tuning.split_tokens = 64;
-  tuning.sample_parts = 128;
-  return tuning;
-}
-
 class GpuBackend : public Backend {
  public:
   GpuBackend(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Device> device, GpuWeights weights,
@@ -41,7 +29,7 @@ class GpuBackend : public Backend {
         pool_(std::move(pool)),
         observe_(std::move(observe)),
         layout_{*device_, config_, *pool_, std::make_shared<MemoryMeter>(0)},
-        tuning_(tuning_for(device_->traits(), config_)),
+        tuning_(default_tuning(device_->traits(), config_)),
         schedule_(config_, weights_, layout_, tuning_) {}
 
   const ModelConfig& config() const override { return config_; }

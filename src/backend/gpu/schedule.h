@@ -9,17 +9,10 @@
 #include "backend/gpu/gpu_state.h"
 #include "backend/gpu/gpu_weights.h"
 #include "backend/gpu/planner.h"
+#include "backend/gpu/tuning.h"
 #include "kernels/args.h"
 
 namespace lily::gpu {
-
-// What differs between devices; each number is measured there.
-struct Tuning {
-  uint32_t prefill_chunk = 2048;  // tokens computed together
-  uint32_t split_tokens = 32768;  // of context for one threadgroup of decode attention, before it is split
-  uint32_t max_splits = 1;
-  uint32_t sample_parts = 32;  // of the vocabulary
-};
 
 class Schedule {
  public:

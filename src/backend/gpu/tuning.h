@@ -1,0 +1,21 @@
+// Numbers of the schedules that differ between devices.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/gpu/device.h"
+#include "model/config.h"
+
+namespace lily::gpu {
+
+struct Tuning {
+  uint32_t prefill_chunk = 2048;  // tokens computed together
+  uint32_t split_tokens = 32768;  // of context for one threadgroup of decode attention, before it is split
+  uint32_t max_splits = 1;        // threadgroups a KV head; a power of two
+  uint32_t sample_parts = 32;     // of the vocabulary
+  bool concurrent = true;         // independent operations run side by side
+};
+
+Tuning default_tuning(const DeviceTraits& traits, const ModelConfig& config);
+
+}  // namespace lily::gpu
