@@ -9,9 +9,25 @@
 
 namespace lily {
 
+namespace {
+
+// A GPU that can hold the model, else the CPU. `--exact` and `--isa` speak of the CPU.
+Result<std::unique_ptr<Backend>> load_best(std::shared_ptr<const Checkpoint> checkpoint,
+                                           const BackendOptions& options) {
+  for (const std::string& device : gpu::device_names()) {
+    if (device == "emulator" || options.exact || !options.isa.empty()) continue;
+    Result<std::unique_ptr<Backend>> backend = gpu::load(device, checkpoint, options);
+    if (backend) return backend;
+  }
+  return cpu::load(std::move(checkpoint), options);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Backend>> Backend::load(const std::string& name, std::shared_ptr<const Checkpoint> checkpoint,
                                                const BackendOptions& options) {
-  if (name == "auto" || name == "cpu") return cpu::load(std::move(checkpoint), options);
+  if (name == "auto") return load_best(std::move(checkpoint), options);
+  if (name == "cpu") return cpu::load(std::move(checkpoint), options);
   if (name == "reference") return load_reference(std::move(checkpoint), options);
   const std::vector<std::string> devices = gpu::device_names();
   if (std::find(devices.begin(), devices.end(), name) != devices.end()) {

@@ -89,7 +89,8 @@ class Backend {
                                                const BackendOptions& options = {});
 
   virtual const ModelConfig& config() const = 0;
-  virtual std::string describe() const = 0;  // "cpu (avx512, 2 threads)"
+  virtual std::string describe() const = 0;       // "cpu (avx512, 2 threads)"
+  virtual int64_t chunk() const { return 1024; }  // tokens of a prefill call that keep it busy and its caller informed
 
   virtual Result<std::unique_ptr<State>> make_state(int64_t max_tokens) = 0;
 

@@ -61,8 +61,9 @@ Result<void> check_length(const char* option, int64_t length, int64_t limit, con
 
 // What was given must fit the context; what was not is made to.
 Result<BenchPlan> make_plan(const Settings& settings, std::vector<int64_t> prompts, std::vector<int64_t> depths,
-                            int64_t context) {
-  BenchPlan plan{.repetitions = settings.repetitions, .chunk = settings.model.chunk};
+                            const Engine& engine) {
+  const int64_t context = engine.config().max_position_embeddings;
+  BenchPlan plan{.repetitions = settings.repetitions, .chunk = engine.chunk};
   if (!prompts.empty()) LILY_CHECK(check_length("--prefill", prompts.back(), context, ""));
   if (prompts.empty()) prompts = {std::min(default_prompt, context)};
   const int64_t deepest = depths.empty() ? 0 : depths.back();
@@ -121,8 +122,7 @@ Result<void> run(const Settings& settings) {
     LILY_TRY(depths, parse_lengths(*settings.depths, "--depth", 0));
   }
   LILY_TRY(Engine engine, load_engine(settings.model, NeedTokenizer::no));
-  LILY_TRY(const BenchPlan plan,
-           make_plan(settings, std::move(prompts), std::move(depths), engine.config().max_position_embeddings));
+  LILY_TRY(const BenchPlan plan, make_plan(settings, std::move(prompts), std::move(depths), engine));
   if (!settings.json.empty() && settings.json != "-") return measure_to_file(engine, plan, settings);
   LILY_TRY(const nlohmann::ordered_json object, measure(engine, plan, settings));
   if (settings.json == "-") std::puts(object.dump(2).c_str());

@@ -33,7 +33,7 @@ Result<ChatSession> ChatSession::create(Engine& engine, const ChatSettings& sett
   LILY_TRY(Session session, Session::create(*engine.backend, settings.model.context));
   ChatSession chat(engine, std::move(session), view, interrupt);
   chat.sampling_ = sampling;
-  chat.chunk_ = settings.model.chunk;
+  chat.chunk_ = engine.chunk;
   chat.thinking_ = !settings.no_think;
   LILY_CHECK(chat.conversation_.set_system(settings.system));
   return chat;

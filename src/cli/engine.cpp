@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "cli/model_dir.h"
+#include "cli/progress.h"
 #include "model/accounting.h"
 #include "model/tensor_names.h"
 #include "runtime/generation_config.h"
@@ -79,8 +80,14 @@ Result<Engine> load_engine(const ModelOptions& options, NeedTokenizer need) {
     LILY_TRY(Tokenizer tokenizer, Tokenizer::load(tokenizer_path));
     engine.tokenizer = std::move(tokenizer);
   }
-  LILY_TRY(engine.backend, Backend::load(options.backend, engine.checkpoint,
-                                         {.threads = options.threads, .exact = options.exact, .isa = options.isa}));
+  std::optional<ProgressBar> bar;  // where the weights go to a device, which takes a while
+  BackendOptions backend{.threads = options.threads, .exact = options.exact, .isa = options.isa};
+  backend.on_upload = [&](size_t done, size_t total) {
+    if (!bar) bar.emplace("loading " + engine.name, static_cast<int64_t>(total), ProgressUnit::bytes);
+    bar->update(static_cast<int64_t>(done));
+  };
+  LILY_TRY(engine.backend, Backend::load(options.backend, engine.checkpoint, backend));
+  engine.chunk = options.chunk > 0 ? options.chunk : engine.backend->chunk();
   return engine;
 }
 

@@ -20,6 +20,7 @@ struct Engine {
   std::unique_ptr<Backend> backend;
   std::optional<Tokenizer> tokenizer;
   SamplingParams sampling;  // the model's defaults
+  int64_t chunk = 0;        // tokens of one prefill call
 
   const ModelConfig& config() const { return backend->config(); }
 };

@@ -31,8 +31,8 @@ struct Settings {
   bool json = false;
 };
 
-ScoringOptions scoring_options(const Settings& settings, ProgressBar& bar) {
-  return {.chunk = settings.model.chunk, .progress = [&bar](int64_t done, int64_t total) {
+ScoringOptions scoring_options(const Engine& engine, ProgressBar& bar) {
+  return {.chunk = engine.chunk, .progress = [&bar](int64_t done, int64_t total) {
             bar.set_total(total);
             bar.update(done);
           }};
@@ -47,7 +47,7 @@ Result<void> write_logits(Engine& engine, std::span<const int32_t> tokens, const
   const auto write = [&](int64_t first, std::span<const float> logits) {
     return writer.write(0, first * vocab * static_cast<int64_t>(sizeof(float)), std::as_bytes(logits));
   };
-  LILY_CHECK(score(*engine.backend, tokens, scoring_options(settings, bar), write));
+  LILY_CHECK(score(*engine.backend, tokens, scoring_options(engine, bar), write));
   return writer.sync();
 }
 

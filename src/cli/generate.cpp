@@ -93,7 +93,7 @@ GenerateOptions make_options(const Settings& settings, const Engine& engine, con
   options.reply.max_tokens = settings.max_tokens;
   options.reply.splitter.stops = settings.stops;
   options.reply.end_tokens = engine.config().eos_token_ids;
-  options.sync.chunk = settings.model.chunk;
+  options.sync.chunk = engine.chunk;
   return options;
 }
 

@@ -197,8 +197,7 @@ double plan_bytes(const Inspection& inspection, bool decode, int64_t tokens, con
   const TokenCost cost = token_cost(inspection.sizes, inspection.config);
   const ModelConfig& c = inspection.config;
   double weights = static_cast<double>(cost.weight_bytes_total);
-  if (const auto experts = cost.weight_bytes.find(TensorPart::experts);
-      !decode && experts != cost.weight_bytes.end()) {
+  if (const auto experts = cost.weight_bytes.find(TensorPart::experts); !decode && experts != cost.weight_bytes.end()) {
     const double share = static_cast<double>(c.experts_per_token) / c.num_experts;
     const double chosen = c.num_experts * (1 - std::pow(1 - share, static_cast<double>(tokens)));
     weights += static_cast<double>(experts->second) * (chosen / c.experts_per_token - 1);

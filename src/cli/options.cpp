@@ -24,7 +24,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("-m,--model", options.model,
                  "Model directory (else $LILY_MODEL, the last pulled one, the bundled one)")
       ->type_name("DIR");
-  app.add_option("--backend", options.backend, "What computes: auto, cpu or reference")->capture_default_str();
+  app.add_option("--backend", options.backend, "What computes: auto, cpu, cuda, emulator or reference")
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads; 0: one a core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -33,8 +34,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
                "Copy the weights into memory: slower to start, up to half again as fast afterwards");
   app.add_option("--isa", options.isa, "CPU instruction set: amx, avx512, avx2, neon, portable; else the best there is")
       ->type_name("NAME");
-  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time")
-      ->check(CLI::Range(1, 1 << 20))
+  app.add_option("--chunk", options.chunk, "Tokens prefilled at a time; 0: as many as suit the backend")
+      ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
 }
 

@@ -21,7 +21,7 @@ struct ModelOptions {
   bool no_mmap = false;
   std::string isa;
   int64_t context = 0;  // 0: the model's
-  int64_t chunk = 1024;
+  int64_t chunk = 0;    // tokens of one prefill call; 0: what suits the backend
 };
 void add_model_options(CLI::App& app, ModelOptions& options);  // all but --context
 void add_context_option(CLI::App& app, ModelOptions& options);

@@ -90,7 +90,7 @@ Result<void> serve(ServeSettings settings) {
   LILY_TRY(Engine engine, load_engine(settings.model, NeedTokenizer::yes));
   LILY_CHECK(check_chat(engine));
   settings.scheduler.context = settings.model.context;
-  settings.scheduler.chunk = settings.model.chunk;
+  settings.scheduler.chunk = engine.chunk;
   LILY_TRY(const std::unique_ptr<ChatService> service,
            make_chat_service({.model_name = engine.name,
                               .backend = engine.backend.get(),

@@ -34,6 +34,7 @@ class GpuBackend : public Backend {
 
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override { return device_->traits().name; }
+  int64_t chunk() const override { return tuning_.prefill_chunk; }
 
   Result<std::unique_ptr<State>> make_state(int64_t max_tokens) override {
     LILY_CHECK(check_capacity(config_, max_tokens));
