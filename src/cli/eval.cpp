@@ -84,7 +84,7 @@ Result<void> run_perplexity(const Settings& settings) {
   const int64_t window = settings.model.context > 0 ? std::min(settings.model.context, context) : context;
   std::optional<ProgressBar> bar;
   bar.emplace("scoring", static_cast<int64_t>(tokens.size()), ProgressUnit::tokens);
-  LILY_TRY(const Perplexity result, perplexity(*engine.backend, tokens, window, scoring_options(settings, *bar)));
+  LILY_TRY(const Perplexity result, perplexity(*engine.backend, tokens, window, scoring_options(engine, *bar)));
   bar.reset();
   ordered_json line = {{"tokens", tokens.size()},
                        {"scored", result.scored},
