@@ -3,10 +3,11 @@ string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 # One static library a room. A room's sources are the files of its folder, so adding a file needs no edit here.
 add_library(lily_flags INTERFACE)
-target_compile_options(lily_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(lily_flags INTERFACE -Wno-restrict)  # "a" + std::string("b") sets it off (GCC bug 105651)
+  list(APPEND warnings -Wno-restrict)  # "a" + std::string("b") sets it off (GCC bug 105651)
 endif()
+target_compile_options(lily_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")  # nvcc knows few of them
 target_include_directories(lily_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
 if(LILY_SANITIZE)
   target_compile_options(lily_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
