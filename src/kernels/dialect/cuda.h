@@ -9,7 +9,9 @@ namespace lily::kernels {
 using uint = unsigned int;
 using bf16 = __nv_bfloat16;
 
-#define FN static __device__ __forceinline__
+// __device__ by the other spelling of its attribute: `device` is a word of the dialect, and a macro from the end of this file on.
+#undef __device__
+#define FN static __attribute__((__device__)) __forceinline__
 
 FN float to_float(bf16 v) { return __bfloat162float(v); }
 FN bf16 to_bf16(float v) { return __float2bfloat16_rn(v); }
