@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "support/kernel_run.h"
 
@@ -173,9 +174,9 @@ TEST_P(SampleKernelTest, DrawsByTheParameters) {
 TEST_P(SampleKernelTest, MergesWhereNoneStandsOut) {
   // One part has all of the best; equal logits everywhere; parts without candidates.
   for (const int kind : {0, 1, 2}) {
-    std::vector<float> logits(6000, kind == 2 ? std::numeric_limits<float>::quiet_NaN() : 1.0f);
-    for (size_t i = 5000; i < 5100 && kind != 1; ++i) logits[i] = static_cast<float>(2 + i % 50);
-    const kernels::SampleArgs args{6000, 64, 40, 100, 1, 0, 3, 5};
+    std::vector<float> logits(20000, kind == 2 ? std::numeric_limits<float>::quiet_NaN() : 1.0f);
+    for (size_t i = 10000; i < 10100 && kind != 1; ++i) logits[i] = static_cast<float>(2 + i % 50);
+    const kernels::SampleArgs args{20000, 64, 100, 100, 1, 0, 3, 5};
     const Pick pick = candidates_of(logits, args);
     for (uint32_t position = 0; position < 20; ++position) {
       KernelRun run = kernel("sample_pick");
@@ -185,6 +186,21 @@ TEST_P(SampleKernelTest, MergesWhereNoneStandsOut) {
       EXPECT_TRUE(std::find(want.begin(), want.end(), token) != want.end())
           << token << " at " << position << ", not " << want[0];
     }
+  }
+}
+
+TEST_P(SampleKernelTest, TopPKeepsTheOneThatReachesIt) {
+  const std::vector<float> logits(4, 1.0f);
+  for (const auto& [top_p, kept] : {std::pair{0.2f, 1u}, {0.3f, 2u}, {0.6f, 3u}, {0.8f, 4u}, {1.0f, 4u}}) {
+    const kernels::SampleArgs args{4, 20, 2, 1, top_p, 0, 3, 5};
+    const Pick pick = candidates_of(logits, args);
+    std::set<uint32_t> seen;
+    for (uint32_t position = 0; position < 40; ++position) {
+      KernelRun run = kernel("sample_pick");
+      run.in(pick.pairs).inout(std::vector<kernels::SequenceStep>{{position, 99}}).out<uint32_t>(1).args(args).run(1);
+      seen.insert(run.get<uint32_t>(2)[0]);
+    }
+    EXPECT_TRUE(seen.size() == kept && *seen.rbegin() == kept - 1) << top_p << ": " << seen.size();
   }
 }
 
