@@ -80,6 +80,13 @@ struct DeviceSampling {
   bool operator==(const DeviceSampling&) const = default;
 };
 
+// What a backend's machine can do at best, measured: the yardstick of `lily bench`.
+struct Peak {
+  double bytes_per_second = 0;  // read from memory that no cache holds
+  double flops_per_second = 0;  // of
+  std::string arithmetic;       // "float32 FMA (avx512, 2 threads)", "bf16 tiles"
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -115,6 +122,8 @@ class Backend {
   // What Snapshot::write wrote, at `position`, from `base`'s position on (null: 0). An error if the sizes do not fit.
   virtual Result<std::unique_ptr<Snapshot>> read_snapshot(const Snapshot* base, int64_t position,
                                                           std::span<const std::byte> data) = 0;
+
+  virtual Result<Peak> measure_peak() = 0;  // takes about a second
 
   virtual StateCost state_cost() const = 0;
   virtual size_t state_bytes() const = 0;  // of all states and snapshots that live, shared blocks counted once

@@ -147,6 +147,8 @@ class ReferenceBackend : public Backend {
     return std::unique_ptr<Snapshot>(std::make_unique<ReferenceSnapshot>(std::move(state), meter_));
   }
 
+  Result<Peak> measure_peak() override { return Error{.where = "reference", .what = "too slow to be measured"}; }
+
   StateCost state_cost() const override {
     const auto attention = std::count(config().layers.begin(), config().layers.end(), LayerKind::full_attention);
     return {.fixed = bytes_of(ReferenceState(config())),

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "backend/cpu/machine_peak.h"
 #include "base/output_file.h"
 #include "cli/bench_report.h"
 #include "cli/benchmark.h"
@@ -86,7 +85,7 @@ Result<BenchPlan> make_plan(const Settings& settings, std::vector<int64_t> promp
 
 // The table as it comes, unless JSON takes the standard output.
 Result<nlohmann::ordered_json> measure(Engine& engine, const BenchPlan& plan, const Settings& settings) {
-  LILY_TRY(const cpu::MachinePeak peak, cpu::measure_machine_peak(settings.model.threads));
+  LILY_TRY(const Peak peak, engine.backend->measure_peak());
   BenchReport report(engine, peak);
   const bool table = settings.json != "-";
   const auto print = [&](const std::string& line) {

@@ -39,16 +39,14 @@ TokenCost cost_of_token(const Engine& engine) {
 
 }  // namespace
 
-BenchReport::BenchReport(const Engine& engine, const cpu::MachinePeak& peak)
-    : peak_(peak), cost_(cost_of_token(engine)) {
+BenchReport::BenchReport(const Engine& engine, const Peak& peak) : peak_(peak), cost_(cost_of_token(engine)) {
   const int64_t bytes = stored_bytes(*engine.checkpoint);
   title_ = fmt::format("{} · {} layers · {} on disk · {}", engine.name, engine.config().num_layers(),
                        amount(static_cast<double>(bytes), "B"), engine.backend->describe());
   json_ = {{"machine",
-            {{"threads", peak.threads},
-             {"isa", peak.isa},
-             {"read_bytes_per_second", peak.read_bytes_per_second},
-             {"float32_fma_flops_per_second", peak.fma_flops_per_second}}},
+            {{"read_bytes_per_second", peak.bytes_per_second},
+             {"flops_per_second", peak.flops_per_second},
+             {"arithmetic", peak.arithmetic}}},
            {"model",
             {{"name", engine.name},
              {"layers", engine.config().num_layers()},
@@ -60,10 +58,10 @@ BenchReport::BenchReport(const Engine& engine, const cpu::MachinePeak& peak)
 
 std::string BenchReport::header() const {
   std::string text = title_ + "\n";
-  text += fmt::format("this machine, {} thread{}, measured: reads {} from memory; {} of float32 FMA ({})\n",
-                      peak_.threads, peak_.threads == 1 ? "" : "s", amount(peak_.read_bytes_per_second, "B/s"),
-                      amount(peak_.fma_flops_per_second, "FLOP/s"), peak_.isa);
-  text += "share: decode's of the memory (caches are faster), prefill's of the FMA peak (integer units are faster)\n\n";
+  text += fmt::format("this machine, measured: reads {} from memory; {} of {}\n", amount(peak_.bytes_per_second, "B/s"),
+                      amount(peak_.flops_per_second, "FLOP/s"), peak_.arithmetic);
+  text +=
+      "share: decode's of the memory (caches are faster), prefill's of that arithmetic (other units may be faster)\n\n";
   text += fmt::format("{:<20}{:>10}{:>22}{:>15}{:>17}{:>9}", "", "tokens/s", "min - max", "per token", "rate", "share");
   return text;
 }
@@ -84,7 +82,7 @@ std::string BenchReport::line(const BenchRow& row) const {
   const bool prefill = row.kind == BenchKind::prefill;
   const double per_token = prefill ? cost.flops : cost.bytes;
   const double per_second = per_token * row.median();
-  const double peak = prefill ? peak_.fma_flops_per_second : peak_.read_bytes_per_second;
+  const double peak = prefill ? peak_.flops_per_second : peak_.bytes_per_second;
   return fmt::format("{:<20}{:>10}{:>22}{:>15}{:>17}{:>7.1f} %", label(row), rate(row.median()),
                      rate(row.min()) + " - " + rate(row.max()), amount(per_token, prefill ? "FLOP" : "B"),
                      amount(per_second, prefill ? "FLOP/s" : "B/s"), 100 * per_second / peak);
@@ -104,8 +102,8 @@ void BenchReport::add(const BenchRow& row) {
   object["flops_per_token"] = cost.flops;
   object["bytes_per_second"] = of_bytes(bytes_per_second);
   object["flops_per_second"] = flops_per_second;
-  object["share_of_read_bandwidth"] = of_bytes(bytes_per_second / peak_.read_bytes_per_second);
-  object["share_of_float32_peak"] = flops_per_second / peak_.fma_flops_per_second;
+  object["share_of_read_bandwidth"] = of_bytes(bytes_per_second / peak_.bytes_per_second);
+  object["share_of_flops_peak"] = flops_per_second / peak_.flops_per_second;
   json_["rows"].push_back(std::move(object));
 }
 

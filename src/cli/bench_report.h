@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "backend/cpu/machine_peak.h"
 #include "cli/benchmark.h"
 #include "cli/engine.h"
 #include "model/accounting.h"
@@ -14,7 +13,7 @@ namespace lily::cli {
 // The cost of a token is computed from the model's shapes, so a backend that moves more than it must has a smaller share.
 class BenchReport {
  public:
-  BenchReport(const Engine& engine, const cpu::MachinePeak& peak);
+  BenchReport(const Engine& engine, const Peak& peak);
 
   std::string header() const;
   std::string line(const BenchRow& row) const;
@@ -30,7 +29,7 @@ class BenchReport {
   };
   Cost cost_of(const BenchRow& row) const;
 
-  cpu::MachinePeak peak_;
+  Peak peak_;
   TokenCost cost_;
   std::string title_;
   nlohmann::ordered_json json_;

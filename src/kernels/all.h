@@ -6,4 +6,5 @@
 #include "kernels/delta.h"
 #include "kernels/dense.h"
 #include "kernels/moe.h"
+#include "kernels/peak.h"
 #include "kernels/sample.h"

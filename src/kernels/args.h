@@ -27,6 +27,10 @@ struct SequenceStep {
   uint token;     // to be computed next (decode)
 };
 
+struct PeakArgs {
+  uint loops;
+};
+
 struct EmbedArgs {
   uint rows;  // n
   uint cols;  // H

@@ -42,6 +42,8 @@
 //                                                                              grid (H / 64, max blocks)
 // moe_combine        z, places, weights, x f32 [n, H] (+=)                                                grid (n)
 //
+// measure_tiles      out f32 [threadgroups]                                                            any grid
+//
 // sample_parts       logits f32 [vocab], candidates f32 [parts, candidates, (logit, id as bits)]         grid (parts)
 // sample_pick        candidates, step (u): position + 1 and the token, token uint [1] (w)                 grid (1)
 #pragma once

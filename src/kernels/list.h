@@ -50,7 +50,10 @@
   X(sample_parts, 256, "rw", SampleArgs) \
   X(sample_pick, 256, "ruw", SampleArgs)
 
+#define LILY_PEAK_KERNELS(X) X(measure_tiles, 128, "w", PeakArgs)
+
 #define LILY_KERNELS(X) \
+  LILY_PEAK_KERNELS(X)  \
   LILY_DENSE_KERNELS(X) \
   LILY_MOE_KERNELS(X)   \
   LILY_SAMPLE_KERNELS(X)

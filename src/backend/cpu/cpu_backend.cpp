@@ -7,6 +7,7 @@
 
 #include "backend/checks.h"
 #include "backend/cpu/layers.h"
+#include "backend/cpu/machine_peak.h"
 #include "backend/cpu/state.h"
 
 namespace lily::cpu {
@@ -79,6 +80,12 @@ class CpuBackend : public Backend {
     LILY_TRY(std::unique_ptr<CpuSnapshot> snapshot,
              CpuSnapshot::read(layout_, static_cast<const CpuSnapshot*>(base), position, data));
     return std::unique_ptr<Snapshot>(std::move(snapshot));
+  }
+
+  Result<Peak> measure_peak() override {
+    LILY_TRY(const MachinePeak peak, measure_machine_peak(compute_.threads()));
+    return Peak{peak.read_bytes_per_second, peak.fma_flops_per_second,
+                fmt::format("float32 FMA ({}, {} thread{})", peak.isa, peak.threads, peak.threads == 1 ? "" : "s")};
   }
 
   StateCost state_cost() const override {

@@ -11,6 +11,7 @@
 #include "backend/gpu/devices.h"
 #include "backend/gpu/gpu_state.h"
 #include "backend/gpu/gpu_weights.h"
+#include "backend/gpu/measure_peak.h"
 
 namespace lily::gpu {
 namespace {
@@ -116,6 +117,8 @@ class GpuBackend : public Backend {
              GpuSnapshot::read(layout_, static_cast<const GpuSnapshot*>(base), position, data));
     return std::unique_ptr<Snapshot>(std::move(snapshot));
   }
+
+  Result<Peak> measure_peak() override { return gpu::measure_peak(*device_); }
 
   StateCost state_cost() const override {
     return {.fixed = layout_.bytes(), .per_token = pool_->block_bytes() / kernels::kv_block_tokens};
