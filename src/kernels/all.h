@@ -4,6 +4,7 @@
 #include "kernels/args.h"
 #include "kernels/attention.h"
 #include "kernels/delta.h"
+#include "kernels/delta_scan.h"
 #include "kernels/dense.h"
 #include "kernels/moe.h"
 #include "kernels/peak.h"

@@ -17,7 +17,7 @@
 //                    out, qkv bf16 [n, channels]: convolved, q and k normalised, q scaled; decay f32 [n, value_heads],
 //                    beta f32 [n, value_heads]                                  grid (channels / 128, n / 16)
 // delta_scan         qkv bf16, decay, beta, state in, state out, o f32 [n, value_heads, V]  grid (V / 32, value_heads)
-// delta_norm         o f32, projections bf16 (z), norm, y bf16 [n, value_heads * V]                       grid (value_heads, n)
+// delta_norm         o f32, projections bf16 (z), norm, y bf16 [n, value_heads * V]                  grid (value_heads, n / 16)
 //
 // attend_step        projections f32 (a row), q_norm, k_norm f32 [D], rope f32 [2, rope_low, rotary / 2, (cos, sin)], step,
 //                    blocks uint, KV pool bf16, y f32 [heads, D] gated (splits == 1), partial f32

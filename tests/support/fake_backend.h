@@ -154,6 +154,7 @@ class FakeBackend : public Backend {
     return std::unique_ptr<Snapshot>(std::make_unique<FakeSnapshot>(std::move(rows), recurrent, meter_));
   }
 
+  Result<Peak> measure_peak() override { return Error{.where = "fake", .what = "no machine"}; }
   StateCost state_cost() const override { return {FakeState::fixed_bytes, FakeState::token_bytes}; }
   size_t state_bytes() const override { return *meter_; }
 
