@@ -74,7 +74,7 @@ void Schedule::prefill_linear_attention(Planner& planner, const Chunk& chunk, in
   planner.add("delta_scan", {kernels::linear_dim / 32, heads, 1},
               {qkv, decay, beta, recurrent(chunk.state.before()), recurrent(chunk.state.after()), read}, args);
   const Operand out = planner.temporary(n * value_size * 2);
-  planner.add("delta_norm", {heads, chunk.n, 1}, {read, projections, external(w.norm), out}, args);
+  planner.add("delta_norm", {heads, ceil_div(chunk.n, 16), 1}, {read, projections, external(w.norm), out}, args);
   gemm(planner, w.out, 0, w.out.rows, chunk.n, out, external(chunk.x), hidden(), kernels::gemm_add_f32);
 }
 
