@@ -6,6 +6,7 @@
 #include "kernels/delta.h"
 #include "kernels/delta_scan.h"
 #include "kernels/dense.h"
+#include "kernels/experts.h"
 #include "kernels/moe.h"
 #include "kernels/peak.h"
 #include "kernels/sample.h"
