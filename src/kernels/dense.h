@@ -1,7 +1,8 @@
-// Matrices times rows: embedding gather, RMSNorm, GEMV and GEMM with weights taken from their codes on the way.
+// Rows by themselves: the embedding's gather, and RMSNorm.
 #pragma once
 
-#include "kernels/quantized.h"
+#include "kernels/gemm.h"
+#include "kernels/gemv.h"
 
 namespace lily::kernels {
 
@@ -21,5 +22,42 @@ KERNEL(256, rms_norm, IN(0, float, x), WEIGHTS(1, float, weight), OUT(2, bf16, y
   const float scale = rsqrt_f(sum / float(a.cols) + a.eps);
   for (uint i = thread_index; i < a.cols; i += 256) y[group.x * a.cols + i] = to_bf16(row[i] * scale * weight[i]);
 }
+
+// Row tokens[group.y] of the embedding in float32, a unit of 32 columns a thread at a time.
+template <uint bits>
+FN void embed(device const int* tokens, device const uint* codes, device const bf16* scales, device const bf16* biases,
+              device float* x, EmbedArgs a, uint3 group, uint thread_index) {
+  const uint units = a.cols / unit_columns, token = uint(tokens[group.y]);
+  for (uint place = thread_index; place < units; place += 128) {
+    UnitRows<bits, 1, 1> unit;
+    load_unit(unit, 0, codes, scales, biases, token * units + place, group_shift(a.group_size));
+    device float* to = x + group.y * a.cols + place * unit_columns;
+    UNROLL
+    for (uint i = 0; i < unit_columns; ++i) {
+      if (bits == 16) {
+        const float2 w = unpack_bf16(unit.words[i / 2]);
+        to[i] = i % 2 == 0 ? w.x : w.y;
+      } else {
+        to[i] = code_value<bits>(unit.words, i) * unit.scale[0] + unit.bias[0];
+      }
+    }
+  }
+}
+
+#define LILY_EMBED(bits)                                                                           \
+  KERNEL(128, embed_##bits, IN(0, int, tokens), WEIGHTS(1, uint, codes), WEIGHTS(2, bf16, scales), \
+         WEIGHTS(3, bf16, biases), OUT(4, float, x), ARGS(5, EmbedArgs, a)) {                      \
+    THREAD_IDS                                                                                     \
+    wait_for_inputs();                                                                             \
+    embed<bits>(tokens, codes, scales, biases, x, a, group, thread_index);                         \
+  }
+LILY_EMBED(2)
+LILY_EMBED(3)
+LILY_EMBED(4)
+LILY_EMBED(5)
+LILY_EMBED(6)
+LILY_EMBED(8)
+LILY_EMBED(16)
+#undef LILY_EMBED
 
 }  // namespace lily::kernels

@@ -8,14 +8,6 @@ namespace lily::kernels {
 
 constexpr uint expert_rows = 4;  // of a simdgroup; 16 of a threadgroup
 
-FN uint group_shift(uint group_size) { return popcount_u(group_size / unit_columns - 1); }  // a power of 2
-
-// Units that a lane takes of each row at once: fewer where their codes fill more registers.
-template <uint bits>
-struct ExpertUnits {
-  static constexpr uint depth = bits <= 6 ? 2 : 1;
-};
-
 // Where the rows of one simdgroup begin: units through the whole tensor.
 struct ExpertPlace {
   uint first;  // of the first row, in the chosen expert
@@ -45,32 +37,6 @@ FN void load_gate_up(thread UnitRows<bits, 2 * expert_rows, depth>& to, ExpertPl
   }
 }
 
-// The normalised columns of one step, zeros behind the last.
-template <uint depth>
-FN void stage_normed(threadgroup float* staged, device const float* x, device const float* weight, float scale,
-                     uint step, uint cols, uint thread_index) {
-  for (uint f = thread_index; f < Staged<depth>::vectors; f += 128) {
-    const uint column = step * Staged<depth>::columns + f * 4;
-    float4 v;
-    v.x = v.y = v.z = v.w = 0;
-    if (column < cols) {
-      const float4 w = load_float4(weight + column);
-      v = load_float4(x + column);
-      v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
-    }
-    store_float4(staged + staged_place(f) * 4, v);
-  }
-}
-
-FN float square_sum(device const float* x, uint cols, uint thread_index) {
-  float sum = 0;
-  for (uint column = thread_index * 4; column < cols; column += 512) {
-    const float4 v = load_float4(x + column);
-    sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
-  }
-  return simd_sum(sum);
-}
-
 // silu(gate . x) * (up . x) of 16 rows of the expert of slot group.y, for token group.z. Every threadgroup normalises x and
 // finds its expert again: cheaper than kernels of their own, since all of it waits for the same router logits. Shared parts
 // are known beforehand, so their first codes come before the inputs do.
@@ -81,7 +47,7 @@ FN void experts_gate_up(device const float* x, device const float* weight, devic
                         device uint* choices, device float* weights, device float* y, MoeArgs a,
                         threadgroup float* staged, threadgroup float* sums, threadgroup uint* keys,
                         threadgroup uint* best, threadgroup uint* chosen, uint3 group, uint thread_index) {
-  constexpr uint depth = ExpertUnits<bits>::depth;
+  constexpr uint depth = UnitDepth<bits>::depth;
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
   const uint top_k = a.experts == 0 ? 0 : a.top_k, slots = top_k + a.shared_parts, slot = group.y, token = group.z;
   const uint row = group.x * 16 + simdgroup * expert_rows;
@@ -181,7 +147,7 @@ template <uint bits>
 FN void experts_down(device const float* y, device const uint* choices, device const float* weights,
                      device const uint* codes, device const bf16* scales, device const bf16* biases, device float* x,
                      MoeArgs a, threadgroup float* staged, uint3 group, uint thread_index) {
-  constexpr uint depth = ExpertUnits<bits>::depth;
+  constexpr uint depth = UnitDepth<bits>::depth;
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
   const uint slots = (a.experts == 0 ? 0 : a.top_k) + a.shared_parts, token = group.y;
   const uint row = group.x * 16 + simdgroup * expert_rows;
@@ -221,7 +187,7 @@ FN void experts_down(device const float* y, device const uint* choices, device c
          WEIGHTS(6, uint, up_codes), WEIGHTS(7, bf16, up_scales), WEIGHTS(8, bf16, up_biases), OUT(9, uint, choices), \
          OUT(10, float, weights), OUT(11, float, y), ARGS(12, MoeArgs, a)) {                                          \
     THREAD_IDS                                                                                                        \
-    SHARED(float, staged, Staged<ExpertUnits<bits>::depth>::floats);                                                  \
+    SHARED(float, staged, Staged<UnitDepth<bits>::depth>::floats);                                                    \
     SHARED(float, sums, 4);                                                                                           \
     SHARED(uint, keys, max_experts);                                                                                  \
     SHARED(uint, best, 2 * 4 * max_slots);                                                                            \
@@ -233,7 +199,7 @@ FN void experts_down(device const float* y, device const uint* choices, device c
          WEIGHTS(3, uint, codes), WEIGHTS(4, bf16, scales), WEIGHTS(5, bf16, biases), INOUT(6, float, x),             \
          ARGS(7, MoeArgs, a)) {                                                                                       \
     THREAD_IDS                                                                                                        \
-    SHARED(float, staged, Staged<ExpertUnits<bits>::depth>::floats);                                                  \
+    SHARED(float, staged, Staged<UnitDepth<bits>::depth>::floats);                                                    \
     experts_down<bits>(y, choices, weights, codes, scales, biases, x, a, staged, group, thread_index);                \
   }
 LILY_EXPERT_KERNELS(2)

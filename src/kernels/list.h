@@ -19,9 +19,12 @@
   X(name##_64_8, __VA_ARGS__)                \
   X(name##_64_16, __VA_ARGS__)
 
-#define LILY_DENSE_KERNELS(X) X(rms_norm, 256, "rrw", NormArgs)
-// To come: LILY_EACH_WIDTH(X, embed, 128, "rrrrw", EmbedArgs) LILY_EACH_WIDTH(X, norm_gemv, 128, "rrrrrw", GemvArgs)
-// LILY_EACH_WIDTH(X, gemv_add, 128, "rrrru", GemvArgs) LILY_EACH_TILE(X, gemm, 128, "rrrru", GemmArgs)
+#define LILY_DENSE_KERNELS(X)                            \
+  X(rms_norm, 256, "rrw", NormArgs)                      \
+  LILY_EACH_WIDTH(X, embed, 128, "rrrrw", EmbedArgs)     \
+  LILY_EACH_WIDTH(X, norm_gemv, 128, "rrrrrw", GemvArgs) \
+  LILY_EACH_WIDTH(X, gemv_add, 128, "rrrru", GemvArgs)   \
+  LILY_EACH_TILE(X, gemm, 128, "rrrru", GemmArgs)
 
 #define LILY_DELTA_KERNELS(X)                    \
   X(delta_step, 512, "rrrrrrwrww", DeltaArgs)    \

@@ -108,4 +108,38 @@ FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth
   }
 }
 
+FN uint group_shift(uint group_size) { return popcount_u(group_size / unit_columns - 1); }  // a power of 2
+
+// Units that a lane takes of each row at once: fewer where their codes fill more registers.
+template <uint bits>
+struct UnitDepth {
+  static constexpr uint depth = bits <= 6 ? 2 : 1;
+};
+
+// The normalised columns of one step, zeros behind the last.
+template <uint depth>
+FN void stage_normed(threadgroup float* staged, device const float* x, device const float* weight, float scale,
+                     uint step, uint cols, uint thread_index) {
+  for (uint f = thread_index; f < Staged<depth>::vectors; f += 128) {
+    const uint column = step * Staged<depth>::columns + f * 4;
+    float4 v;
+    v.x = v.y = v.z = v.w = 0;
+    if (column < cols) {
+      const float4 w = load_float4(weight + column);
+      v = load_float4(x + column);
+      v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
+    }
+    store_float4(staged + staged_place(f) * 4, v);
+  }
+}
+
+FN float square_sum(device const float* x, uint cols, uint thread_index) {
+  float sum = 0;
+  for (uint column = thread_index * 4; column < cols; column += 512) {
+    const float4 v = load_float4(x + column);
+    sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
+  }
+  return simd_sum(sum);
+}
+
 }  // namespace lily::kernels

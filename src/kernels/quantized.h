@@ -1,4 +1,0 @@
-// Codes to weights.
-#pragma once
-
-namespace lily::kernels {}
