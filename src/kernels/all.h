@@ -3,6 +3,8 @@
 
 #include "kernels/args.h"
 #include "kernels/attention.h"
+#include "kernels/attention_chunk.h"
+#include "kernels/attention_step.h"
 #include "kernels/delta.h"
 #include "kernels/delta_scan.h"
 #include "kernels/dense.h"

@@ -1,1 +1,107 @@
+// Full attention: what queries and keys go through before they meet, and the KV pool.
 #pragma once
+
+namespace lily::kernels {
+
+// Dimension 8 * lane and the seven after it of a head that a simdgroup holds.
+struct HeadPart {
+  float v[8];
+};
+
+FN HeadPart head_part(device const float* from, uint lane) {
+  const float4 a = load_float4(from + lane * 8), b = load_float4(from + lane * 8 + 4);
+  HeadPart part;
+  part.v[0] = a.x, part.v[1] = a.y, part.v[2] = a.z, part.v[3] = a.w;
+  part.v[4] = b.x, part.v[5] = b.y, part.v[6] = b.z, part.v[7] = b.w;
+  return part;
+}
+
+FN HeadPart head_part(device const bf16* from, uint lane) {
+  const uint4 packed = load_uint4(from + lane * 8);
+  const float2 a = unpack_bf16(packed.x), b = unpack_bf16(packed.y), c = unpack_bf16(packed.z),
+               d = unpack_bf16(packed.w);
+  HeadPart part;
+  part.v[0] = a.x, part.v[1] = a.y, part.v[2] = b.x, part.v[3] = b.y;
+  part.v[4] = c.x, part.v[5] = c.y, part.v[6] = d.x, part.v[7] = d.y;
+  return part;
+}
+
+FN uint4 pack_part(HeadPart part) {
+  uint4 packed;
+  packed.x = pack_bf16(part.v[0], part.v[1]);
+  packed.y = pack_bf16(part.v[2], part.v[3]);
+  packed.z = pack_bf16(part.v[4], part.v[5]);
+  packed.w = pack_bf16(part.v[6], part.v[7]);
+  return packed;
+}
+
+FN void normalize_part(thread HeadPart& part, device const float* weight, float eps, uint lane) {
+  float squares = 0;
+  UNROLL
+  for (uint i = 0; i < 8; ++i) squares += part.v[i] * part.v[i];
+  const float scale = rsqrt_f(simd_sum(squares) / float(head_dim) + eps);
+  UNROLL
+  for (uint i = 0; i < 8; ++i) part.v[i] *= scale * weight[lane * 8 + i];
+}
+
+// Turns the pairs (i, i + rotary_dim / 2). The angle of a position is the sum of the angles of position % rope_low and of the
+// rest, which the table has. rotary_dim is a multiple of 16.
+FN void rotate_part(thread HeadPart& part, device const float* rope, uint rotary_dim, uint position, uint lane) {
+  const uint half_lanes = rotary_dim / 16, half_dim = rotary_dim / 2;
+  const bool turns = lane < 2 * half_lanes, second = lane >= half_lanes;
+  const uint partner = !turns ? lane : second ? lane - half_lanes : lane + half_lanes;
+  device const float* low = rope + position % rope_low * rotary_dim;
+  device const float* high = rope + (rope_low + position / rope_low) * rotary_dim;
+  UNROLL
+  for (uint i = 0; i < 8; ++i) {
+    const float other = simd_shuffle(part.v[i], partner);
+    if (!turns) continue;
+    const uint pair = (lane * 8 + i) % half_dim * 2;
+    const float cosine = low[pair] * high[pair] - low[pair + 1] * high[pair + 1];
+    const float sine = low[pair] * high[pair + 1] + low[pair + 1] * high[pair];
+    part.v[i] = second ? part.v[i] * cosine + other * sine : part.v[i] * cosine - other * sine;
+  }
+}
+
+// Where the key of a token begins in the pool; its value is kv_heads * kv_block_tokens * head_dim further.
+FN ulong key_place(device const uint* blocks, AttentionArgs a, uint kv_head, uint token) {
+  const uint block = blocks[token / kv_block_tokens];
+  const uint head = (block * a.kv_layers + a.kv_layer) * 2 * a.kv_heads + kv_head;
+  return (ulong(head) * kv_block_tokens + token % kv_block_tokens) * head_dim;
+}
+FN ulong value_distance(AttentionArgs a) { return ulong(a.kv_heads) * kv_block_tokens * head_dim; }
+
+FN float sigmoid_f(float x) { return 1.0f / (1.0f + exp_f(-x)); }
+
+// Queries [n, heads, D] and the pool's keys and values from a chunk's projections: 8 (token, head) pairs a threadgroup, one a
+// simdgroup. The heads of a token: queries, then KV heads.
+KERNEL(256, attention_prepare, IN(0, bf16, projections), WEIGHTS(1, float, q_norm), WEIGHTS(2, float, k_norm),
+       WEIGHTS(3, float, rope), IN(4, SequenceStep, step), IN(5, uint, blocks), INOUT(6, bf16, pool), OUT(7, bf16, q),
+       ARGS(8, AttentionArgs, a)) {
+  THREAD_IDS
+  wait_for_inputs();
+  const uint all_heads = a.heads + a.kv_heads, pair = group.x * 8 + simdgroup;
+  const uint token = pair / all_heads, head = pair % all_heads;
+  if (token >= a.n) return;  // the whole simdgroup, and there is no barrier
+  device const bf16* row = projections + token * a.stride;
+  const uint position = step[0].position + token;
+  if (head < a.heads) {
+    HeadPart part = head_part(row + head * 2 * head_dim, lane);
+    normalize_part(part, q_norm, a.eps, lane);
+    rotate_part(part, rope, a.rotary_dim, position, lane);
+    UNROLL
+    for (uint i = 0; i < 8; ++i) part.v[i] *= 0.0625f;  // 1 / sqrt(head_dim)
+    store_uint4(q + (token * a.heads + head) * head_dim + lane * 8, pack_part(part));
+    return;
+  }
+  const uint kv_head = head - a.heads;
+  device const bf16* keys = row + 2 * a.heads * head_dim;
+  device bf16* to = pool + key_place(blocks, a, kv_head, position) + lane * 8;
+  HeadPart part = head_part(keys + kv_head * head_dim, lane);
+  normalize_part(part, k_norm, a.eps, lane);
+  rotate_part(part, rope, a.rotary_dim, position, lane);
+  store_uint4(to, pack_part(part));
+  store_uint4(to + value_distance(a), load_uint4(keys + (a.kv_heads + kv_head) * head_dim + lane * 8));
+}
+
+}  // namespace lily::kernels

@@ -24,7 +24,7 @@
 //                    [heads, splits, D + 2] (sum, max, total)                                     grid (splits, kv_heads)
 // attend_merge       projections f32, partial f32, y f32 [heads, D] gated                                 grid (heads)
 // attention_prepare  projections bf16 [n, stride], q_norm, k_norm, rope, step, blocks, KV pool, q bf16 [n, heads, D] scaled
-//                                                                                        grid (heads + kv_heads, n)
+//                                                                                        grid (n * (heads + kv_heads) / 8)
 // attend_chunk       q bf16, projections bf16 (gates), step, blocks, KV pool, y bf16 [n, heads * D]   grid (n / 4, kv_heads)
 //
 // experts_gate_up_B  x f32 [n, H], weight f32 [H], logits f32 [n, stride], gate codes, scales, biases, up codes, scales, biases,

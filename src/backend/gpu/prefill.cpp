@@ -87,7 +87,7 @@ void Schedule::prefill_full_attention(Planner& planner, const Chunk& chunk, int 
   gemm(planner, w.in, 0, stride, chunk.n, normed, projections, stride, kernels::gemm_store_bf16);
   const Operand queries = planner.temporary(n * config_.query_size() * 2);
   const Operand pool = unordered(states_.pool.view());  // the chunk reads what the queries' kernel wrote
-  planner.add("attention_prepare", {args.heads + args.kv_heads, chunk.n, 1},
+  planner.add("attention_prepare", {ceil_div(chunk.n * (args.heads + args.kv_heads), 8), 1, 1},
               {projections, external(w.q_norm), external(w.k_norm), external(weights_.rope),
                external(chunk.state.step()), external(chunk.state.blocks()), pool, queries},
               args);

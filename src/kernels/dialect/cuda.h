@@ -7,6 +7,7 @@
 namespace lily::kernels {
 
 using uint = unsigned int;
+using ulong = unsigned long long;
 using bf16 = __nv_bfloat16;
 
 // __device__ by the other spelling of its attribute: `device` is a word of the dialect, and a macro from the end of this file on.
@@ -41,6 +42,7 @@ FN uint min_u(uint a, uint b) { return a < b ? a : b; }
 FN uint popcount_u(uint v) { return __popc(v); }
 
 FN void threadgroup_sync() { __syncthreads(); }
+FN void threadgroup_device_sync() { __syncthreads(); }
 FN void simdgroup_sync() { __syncwarp(); }
 // Programmatic dependent launch: a kernel may start while the one before it ends, and waits here for its results.
 FN void wait_for_inputs() {

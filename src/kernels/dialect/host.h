@@ -64,6 +64,7 @@ using host::bf16;
 using host::float2;
 using host::float4;
 using host::uint;
+using ulong = uint64_t;
 using host::uint2;
 using host::uint3;
 using host::uint4;
@@ -100,6 +101,7 @@ inline uint min_u(uint a, uint b) { return a < b ? a : b; }
 inline uint popcount_u(uint v) { return static_cast<uint>(std::popcount(v)); }
 
 inline void threadgroup_sync() { host::meet_threadgroup(); }
+inline void threadgroup_device_sync() { host::meet_threadgroup(); }  // shows writes to device memory, too
 inline void simdgroup_sync() { host::meet_simdgroup(); }
 inline void wait_for_inputs() {}
 
