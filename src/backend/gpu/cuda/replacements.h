@@ -21,6 +21,7 @@ struct Replacement {
   std::array<uint32_t, 3> (*grid)(const void* args, const std::array<uint32_t, 3>& portable) = nullptr;
 };
 
-std::span<const Replacement> replacements();
+std::span<const Replacement> replacements();  // all of them
+std::span<const Replacement> gemm_replacements();
 
 }  // namespace lily::gpu::cuda

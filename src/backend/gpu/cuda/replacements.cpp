@@ -2,6 +2,6 @@
 
 namespace lily::gpu::cuda {
 
-std::span<const Replacement> replacements() { return {}; }
+std::span<const Replacement> replacements() { return gemm_replacements(); }
 
 }  // namespace lily::gpu::cuda
