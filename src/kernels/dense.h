@@ -38,7 +38,7 @@ FN void embed(device const int* tokens, device const uint* codes, device const b
         const float2 w = unpack_bf16(unit.words[i / 2]);
         to[i] = i % 2 == 0 ? w.x : w.y;
       } else {
-        to[i] = code_value<bits>(unit.words, i) * unit.scale[0] + unit.bias[0];
+        to[i] = code_value<bits>(unit.words, i) * to_float(unit.scale[0]) + to_float(unit.bias[0]);
       }
     }
   }

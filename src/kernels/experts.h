@@ -6,7 +6,16 @@
 
 namespace lily::kernels {
 
-constexpr uint expert_rows = 4;  // of a simdgroup; 16 of a threadgroup
+// Rows of a simdgroup; 16 of a threadgroup.
+constexpr uint expert_rows = 4;  // of gate and of up
+constexpr uint down_rows = 2;    // long ones: over all slots
+
+// Units that a lane takes of each row at once: fewer where their codes fill more registers.
+template <uint bits>
+struct ExpertUnits {
+  static constexpr uint depth = bits <= 4 ? 2 : 1;
+  static constexpr uint down_depth = bits <= 8 ? 5 : 2;
+};
 
 // Where the rows of one simdgroup begin: units through the whole tensor.
 struct ExpertPlace {
@@ -45,9 +54,9 @@ FN void experts_gate_up(device const float* x, device const float* weight, devic
                         device const uint* gate_codes, device const bf16* gate_scales, device const bf16* gate_biases,
                         device const uint* up_codes, device const bf16* up_scales, device const bf16* up_biases,
                         device uint* choices, device float* weights, device float* y, MoeArgs a,
-                        threadgroup float* staged, threadgroup float* sums, threadgroup uint* keys,
-                        threadgroup uint* best, threadgroup uint* chosen, uint3 group, uint thread_index) {
-  constexpr uint depth = UnitDepth<bits>::depth;
+                        threadgroup float* staged, threadgroup float* sums, threadgroup uint* best,
+                        threadgroup uint* chosen, uint3 group, uint thread_index) {
+  constexpr uint depth = ExpertUnits<bits>::depth;
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
   const uint top_k = a.experts == 0 ? 0 : a.top_k, slots = top_k + a.shared_parts, slot = group.y, token = group.z;
   const uint row = group.x * 16 + simdgroup * expert_rows;
@@ -66,7 +75,7 @@ FN void experts_gate_up(device const float* x, device const float* weight, devic
   const float part = square_sum(x, a.hidden, thread_index);
   if (lane == 0) sums[simdgroup] = part;
   if (routed) {
-    choose_experts<4>(logits, a.experts, top_k, keys, best, chosen, thread_index);
+    choose_experts<4>(logits, a.experts, top_k, best, chosen, thread_index);
     place.first = (chosen[slot] * a.width + row) * place.units;
     load_gate_up(rows, place, 0, lane, gate_codes, gate_scales, gate_biases, up_codes, up_scales, up_biases);
   } else {
@@ -82,7 +91,7 @@ FN void experts_gate_up(device const float* x, device const float* weight, devic
     }
     stage_normed<depth>(staged, x, weight, scale, step, a.hidden, thread_index);
     threadgroup_sync();
-    add_products(products, rows, staged, lane);
+    add_products(products, rows, staged, place.units - step * depth * 32, lane);
   }
   UNROLL
   for (uint r = 0; r < 2 * expert_rows; ++r) products[r] = simd_sum(products[r]);
@@ -102,9 +111,9 @@ FN void experts_gate_up(device const float* x, device const float* weight, devic
   }
 }
 
-// Rows `row` to row + 3 of the down matrices of all slots, taken for one long row: item i is unit i % units of slot i / units.
+// Rows `row` and row + 1 of the down matrices of all slots, taken for one long row: item i is unit i % units of slot i / units.
 template <uint bits, uint depth>
-FN void load_down(thread UnitRows<bits, expert_rows, depth>& to, device const uint* choices, bool dense, uint step,
+FN void load_down(thread UnitRows<bits, down_rows, depth>& to, device const uint* choices, bool dense, uint step,
                   uint lane, uint row, uint hidden, uint units, uint items, uint shift, device const uint* codes,
                   device const bf16* scales, device const bf16* biases) {
   UNROLL
@@ -114,12 +123,12 @@ FN void load_down(thread UnitRows<bits, expert_rows, depth>& to, device const ui
       const uint slot = item / units, expert = dense ? slot : choices[slot];
       const uint first = (expert * hidden + row) * units + item % units;
       UNROLL
-      for (uint r = 0; r < expert_rows; ++r) {
+      for (uint r = 0; r < down_rows; ++r) {
         load_unit(to, r * depth + d, codes, scales, biases, first + r * units, shift);
       }
     } else {
       UNROLL
-      for (uint r = 0; r < expert_rows; ++r) clear_unit(to, r * depth + d);
+      for (uint r = 0; r < down_rows; ++r) clear_unit(to, r * depth + d);
     }
   }
 }
@@ -128,7 +137,7 @@ FN void load_down(thread UnitRows<bits, expert_rows, depth>& to, device const ui
 template <uint depth>
 FN void stage_weighted(threadgroup float* staged, device const float* y, device const float* weights, uint step,
                        uint width, uint columns, uint thread_index) {
-  for (uint f = thread_index; f < Staged<depth>::vectors; f += 128) {
+  for (uint f = thread_index; f < Staged<depth>::vectors; f += 256) {
     const uint column = step * Staged<depth>::columns + f * 4;
     float4 v;
     v.x = v.y = v.z = v.w = 0;
@@ -141,44 +150,41 @@ FN void stage_weighted(threadgroup float* staged, device const float* y, device 
   }
 }
 
-// x += the down projections of all slots, of 16 rows for token group.y. The codes of the next step are loaded while one is
-// computed.
+// x += the down projections of all slots, of 16 rows for token group.y. One step holds the slots of most models: all of their
+// codes are in flight together.
 template <uint bits>
 FN void experts_down(device const float* y, device const uint* choices, device const float* weights,
                      device const uint* codes, device const bf16* scales, device const bf16* biases, device float* x,
                      MoeArgs a, threadgroup float* staged, uint3 group, uint thread_index) {
-  constexpr uint depth = UnitDepth<bits>::depth;
+  constexpr uint depth = ExpertUnits<bits>::down_depth;
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
   const uint slots = (a.experts == 0 ? 0 : a.top_k) + a.shared_parts, token = group.y;
-  const uint row = group.x * 16 + simdgroup * expert_rows;
+  const uint row = group.x * 16 + simdgroup * down_rows;
   const uint units = a.width / unit_columns, items = units * slots, shift = group_shift(a.down_group_size);
   const bool dense = a.experts == 0;
   choices += token * slots;
   weights += token * slots;
   y += token * slots * a.width;
-  UnitRows<bits, expert_rows, depth> rows;
+  UnitRows<bits, down_rows, depth> rows;
   if (dense) load_down(rows, choices, dense, 0, lane, row, a.hidden, units, items, shift, codes, scales, biases);
   wait_for_inputs();
   if (!dense) load_down(rows, choices, dense, 0, lane, row, a.hidden, units, items, shift, codes, scales, biases);
   device float* out = x + token * a.hidden + row;
-  float4 before = load_float4(out);
-  float sums[expert_rows];
-  for (uint r = 0; r < expert_rows; ++r) sums[r] = 0;
+  const float before = lane < down_rows ? out[lane] : 0.0f;
+  float sums[down_rows];
+  for (uint r = 0; r < down_rows; ++r) sums[r] = 0;
   for (uint step = 0; step * depth * 32 < items; ++step) {
-    UnitRows<bits, expert_rows, depth> next;
-    load_down(next, choices, dense, step + 1, lane, row, a.hidden, units, items, shift, codes, scales, biases);
+    if (step > 0) {
+      load_down(rows, choices, dense, step, lane, row, a.hidden, units, items, shift, codes, scales, biases);
+      threadgroup_sync();
+    }
     stage_weighted<depth>(staged, y, weights, step, a.width, slots * a.width, thread_index);
     threadgroup_sync();
-    add_products(sums, rows, staged, lane);
-    threadgroup_sync();
-    rows = next;
+    add_products(sums, rows, staged, items - step * depth * 32, lane);
   }
   UNROLL
-  for (uint r = 0; r < expert_rows; ++r) sums[r] = simd_sum(sums[r]);
-  if (lane == 0) {
-    before.x += sums[0], before.y += sums[1], before.z += sums[2], before.w += sums[3];
-    store_float4(out, before);
-  }
+  for (uint r = 0; r < down_rows; ++r) sums[r] = simd_sum(sums[r]);
+  if (lane < down_rows) out[lane] = before + (lane == 0 ? sums[0] : sums[1]);
 }
 
 #define LILY_EXPERT_KERNELS(bits)                                                                                     \
@@ -187,19 +193,18 @@ FN void experts_down(device const float* y, device const uint* choices, device c
          WEIGHTS(6, uint, up_codes), WEIGHTS(7, bf16, up_scales), WEIGHTS(8, bf16, up_biases), OUT(9, uint, choices), \
          OUT(10, float, weights), OUT(11, float, y), ARGS(12, MoeArgs, a)) {                                          \
     THREAD_IDS                                                                                                        \
-    SHARED(float, staged, Staged<UnitDepth<bits>::depth>::floats);                                                    \
+    SHARED(float, staged, Staged<ExpertUnits<bits>::depth>::floats);                                                  \
     SHARED(float, sums, 4);                                                                                           \
-    SHARED(uint, keys, max_experts);                                                                                  \
     SHARED(uint, best, 2 * 4 * max_slots);                                                                            \
     SHARED(uint, chosen, 2 * max_slots);                                                                              \
     experts_gate_up<bits>(x, weight, logits, gate_codes, gate_scales, gate_biases, up_codes, up_scales, up_biases,    \
-                          choices, weights, y, a, staged, sums, keys, best, chosen, group, thread_index);             \
+                          choices, weights, y, a, staged, sums, best, chosen, group, thread_index);                   \
   }                                                                                                                   \
-  KERNEL(128, experts_down_##bits, IN(0, float, y), IN(1, uint, choices), IN(2, float, weights),                      \
+  KERNEL(256, experts_down_##bits, IN(0, float, y), IN(1, uint, choices), IN(2, float, weights),                      \
          WEIGHTS(3, uint, codes), WEIGHTS(4, bf16, scales), WEIGHTS(5, bf16, biases), INOUT(6, float, x),             \
          ARGS(7, MoeArgs, a)) {                                                                                       \
     THREAD_IDS                                                                                                        \
-    SHARED(float, staged, Staged<UnitDepth<bits>::depth>::floats);                                                    \
+    SHARED(float, staged, Staged<ExpertUnits<bits>::down_depth>::floats);                                             \
     experts_down<bits>(y, choices, weights, codes, scales, biases, x, a, staged, group, thread_index);                \
   }
 LILY_EXPERT_KERNELS(2)

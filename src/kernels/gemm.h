@@ -35,6 +35,7 @@ FN float code_value(thread const uint* words, uint i) {
 // The 32 weights of a unit, as bf16, to threadgroup memory aligned to 16 bytes.
 template <uint bits>
 FN void store_weights(threadgroup bf16* to, thread const UnitRows<bits, 1, 1>& unit) {
+  const float scale = to_float(unit.scale[0]), bias = to_float(unit.bias[0]);
   UNROLL
   for (uint i = 0; i < 4; ++i) {
     uint packed[4];
@@ -44,8 +45,8 @@ FN void store_weights(threadgroup bf16* to, thread const UnitRows<bits, 1, 1>& u
       if (bits == 16) {
         packed[j] = unit.words[at / 2];
       } else {
-        packed[j] = pack_bf16(code_value<bits>(unit.words, at) * unit.scale[0] + unit.bias[0],
-                              code_value<bits>(unit.words, at + 1) * unit.scale[0] + unit.bias[0]);
+        packed[j] = pack_bf16(code_value<bits>(unit.words, at) * scale + bias,
+                              code_value<bits>(unit.words, at + 1) * scale + bias);
       }
     }
     uint4 v;

@@ -62,7 +62,7 @@ FN void norm_gemv(device const float* x, device const float* weight, device cons
     }
     stage_normed<depth>(staged, x, weight, 1, step, a.cols, thread_index);
     threadgroup_sync();
-    add_products(products, rows, staged, lane);
+    add_products(products, rows, staged, a.cols / unit_columns - step * depth * 32, lane);
   }
   const float scale = rsqrt_f((sums[0] + sums[1] + sums[2] + sums[3]) / float(a.cols) + a.eps);
   UNROLL
@@ -91,7 +91,7 @@ FN void gemv_add(device const float* x, device const uint* codes, device const b
     threadgroup_sync();
     const UnitRows<bits, gemv_simd_rows, depth> now = rows;
     if ((step + 1) * Staged<depth>::columns < a.cols) load_rows(rows, step + 1, lane, row, a, codes, scales, biases);
-    add_products(products, now, staged, lane);
+    add_products(products, now, staged, a.cols / unit_columns - step * depth * 32, lane);
   }
   UNROLL
   for (uint r = 0; r < gemv_simd_rows; ++r) {

@@ -40,7 +40,7 @@
 
 #define LILY_MOE_KERNELS(X)                                         \
   LILY_EACH_WIDTH(X, experts_gate_up, 128, "rrrrrrrrrwww", MoeArgs) \
-  LILY_EACH_WIDTH(X, experts_down, 128, "rrrrrru", MoeArgs)         \
+  LILY_EACH_WIDTH(X, experts_down, 256, "rrrrrru", MoeArgs)         \
   X(route, 256, "rww", MoeArgs)                                     \
   X(group_count, 256, "rw", GroupArgs)                              \
   X(group_map, 256, "rww", GroupArgs)                               \

@@ -8,13 +8,12 @@ namespace lily::kernels {
 // One token's slots.
 KERNEL(256, route, IN(0, float, logits), OUT(1, uint, choices), OUT(2, float, weights), ARGS(3, MoeArgs, a)) {
   THREAD_IDS
-  SHARED(uint, keys, max_experts);
   SHARED(uint, best, 2 * 8 * max_slots);
   SHARED(uint, chosen, 2 * max_slots);
   wait_for_inputs();
   const uint top_k = a.experts == 0 ? 0 : a.top_k, slots = top_k + a.shared_parts;
   device const float* row = logits + group.x * a.logits_stride;
-  if (top_k > 0) choose_experts<8>(row, a.experts, top_k, keys, best, chosen, thread_index);
+  if (top_k > 0) choose_experts<8>(row, a.experts, top_k, best, chosen, thread_index);
   if (simdgroup == 0) {
     const float weight = slot_weight(row, a.experts, top_k, a.shared_parts, chosen, lane);
     if (lane < slots) {

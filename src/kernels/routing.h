@@ -6,43 +6,41 @@
 namespace lily::kernels {
 
 // chosen[s] for s < top_k: the expert with the s-th largest of the token's logits (ties: the lower expert), and
-// chosen[max_slots + s]: the key of its logit. Every simdgroup sorts out the best of its own slice by counting how many beat
-// each, then every thread does so with one of those. All threads of the threadgroup, 32 * simdgroups, take part and may read
-// `chosen` afterwards.
-//   keys [max_experts], best [2 * simdgroups * max_slots], chosen [2 * max_slots]
+// chosen[max_slots + s]: the key of its logit. Every simdgroup picks the best of its own slice one by one, then each of those
+// counts how many beat it. All threads of the threadgroup, 32 * simdgroups, take part and may read `chosen` afterwards.
+//   best [2 * simdgroups * max_slots], chosen [2 * max_slots]
 template <uint simdgroups>
-FN void choose_experts(device const float* logits, uint experts, uint top_k, threadgroup uint* keys,
-                       threadgroup uint* best, threadgroup uint* chosen, uint thread_index) {
+FN void choose_experts(device const float* logits, uint experts, uint top_k, threadgroup uint* best,
+                       threadgroup uint* chosen, uint thread_index) {
   constexpr uint most = max_experts / (32 * simdgroups);  // experts of a lane
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
-  const uint rows = (experts + 32 * simdgroups - 1) / (32 * simdgroups);
-  const uint first = simdgroup * rows * 32;  // of the slice
-  threadgroup uint* slice = keys + first;
-  uint own[most];
+  const uint each = (experts + 32 * simdgroups - 1) / (32 * simdgroups), count = simdgroups * top_k;
+  const uint first = thread_index * each;
+  uint own[most];  // keys; 0: no expert, or picked already
   UNROLL
   for (uint r = 0; r < most; ++r) {
-    const uint expert = first + r * 32 + lane;
-    own[r] = r < rows && expert < experts ? order_key(logits[expert]) : 0;
+    own[r] = r < each && first + r < experts ? max_u(order_key(logits[first + r]), 1) : 0;
   }
-  UNROLL
-  for (uint r = 0; r < most; ++r) {
-    if (r < rows) slice[r * 32 + lane] = own[r];
-  }
-  simdgroup_sync();
-  UNROLL
-  for (uint r = 0; r < most; ++r) {
-    if (r >= rows) break;
-    const uint place = r * 32 + lane;
-    uint rank = 0;
-    for (uint j = 0; j < rows * 32; j += 4) rank += count_before(load_uint4(slice + j), j, own[r], place);
-    if (rank < top_k) {
-      best[simdgroup * top_k + rank] = own[r];
-      best[(simdgroups + simdgroup) * top_k + rank] = first + place;
+  for (uint s = 0; s < top_k; ++s) {
+    uint largest = own[0];
+    UNROLL
+    for (uint r = 1; r < most; ++r) largest = max_u(largest, own[r]);
+    const uint key = simd_max(largest), lanes = simd_ballot(largest == key);
+    if ((lanes & lanes_below(lane)) == 0 && largest == key) {  // the first of them
+      uint picked = most;
+      UNROLL
+      for (uint r = 0; r < most; ++r) {
+        if (picked == most && own[r] == key) {
+          picked = r;
+          own[r] = 0;
+        }
+      }
+      best[simdgroup * top_k + s] = key;
+      best[count + simdgroup * top_k + s] = first + picked;
     }
   }
   threadgroup_sync();
   // Equal keys stand in the order of their experts, since slices and their lists do.
-  const uint count = simdgroups * top_k;
   if (thread_index < count) {
     const uint key = best[thread_index];
     uint rank = 0;

@@ -11,8 +11,8 @@ constexpr uint unit_columns = 32;
 template <uint bits, uint rows, uint depth>
 struct UnitRows {
   uint words[rows * depth * bits];
-  float scale[rows * depth];
-  float bias[rows * depth];
+  bf16 scale[rows * depth];  // converted at their use: the load is not waited for
+  bf16 bias[rows * depth];
 };
 
 // Units are numbered through the whole tensor. group_shift: log2 of the units of a group.
@@ -37,8 +37,8 @@ FN void load_unit(thread UnitRows<bits, rows, depth>& to, uint place, device con
     }
   }
   if (bits < 16) {
-    to.scale[place] = to_float(scales[unit >> group_shift]);
-    to.bias[place] = to_float(biases[unit >> group_shift]);
+    to.scale[place] = scales[unit >> group_shift];
+    to.bias[place] = biases[unit >> group_shift];
   }
 }
 
@@ -47,8 +47,8 @@ template <uint bits, uint rows, uint depth>
 FN void clear_unit(thread UnitRows<bits, rows, depth>& to, uint place) {
   UNROLL
   for (uint i = 0; i < bits; ++i) to.words[place * bits + i] = 0;
-  to.scale[place] = 0;
-  to.bias[place] = 0;
+  to.scale[place] = to_bf16(0);
+  to.bias[place] = to_bf16(0);
 }
 
 // 1 + code / 2^bits for code i of a unit: its bits go to the top of the mantissa, which is cheaper than a conversion.
@@ -58,7 +58,7 @@ FN float code_fraction(thread const uint* words, uint i) {
   const uint mask = ((1u << bits) - 1) << top;
   uint v = low > top ? words[word] >> (low > top ? low - top : 0) : words[word] << (low > top ? 0 : top - low);
   if (low + bits > 32) v |= words[word + 1] << (32 - low + top);  // the rest is in the next word
-  return as_float((v & mask) | 0x3f800000u);
+  return as_float(merge_bits(v, mask, 0x3f800000u));
 }
 
 // Where float4 `f` of a step's vector lies in threadgroup memory, in float4: the lanes of a load read neighbouring ones, and
@@ -71,13 +71,14 @@ struct Staged {
   static constexpr uint columns = depth * 1024;       // of a step
 };
 
-// sums[r] += this lane's part of row r times the staged vector.
+// sums[r] += this lane's part of row r times the staged vector, of which `units` units count.
 // sum (code * scale + bias) x = 2^bits scale * sum (1 + code / 2^bits) x + (bias - 2^bits scale) * sum x
 template <uint bits, uint rows, uint depth>
 FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth>& unit,
-                     threadgroup const float* staged, uint lane) {
+                     threadgroup const float* staged, uint units, uint lane) {
   UNROLL
   for (uint d = 0; d < depth; ++d) {
+    if (d * 32 >= units) break;
     float x[unit_columns], total = 0;
     UNROLL
     for (uint i = 0; i < 8; ++i) {
@@ -101,8 +102,8 @@ FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth
       } else {
         UNROLL
         for (uint i = 0; i < unit_columns; ++i) product += code_fraction<bits>(words, i) * x[i];
-        const float scale = unit.scale[place] * float(1u << bits);
-        sums[r] += scale * product + (unit.bias[place] - scale) * total;
+        const float scale = to_float(unit.scale[place]) * float(1u << bits);
+        sums[r] += scale * product + (to_float(unit.bias[place]) - scale) * total;
       }
     }
   }

@@ -40,6 +40,12 @@ FN float min_f(float a, float b) { return fminf(a, b); }
 FN uint max_u(uint a, uint b) { return a > b ? a : b; }
 FN uint min_u(uint a, uint b) { return a < b ? a : b; }
 FN uint popcount_u(uint v) { return __popc(v); }
+// One instruction; left to itself, the compiler makes two.
+FN uint merge_bits(uint v, uint mask, uint others) {
+  uint merged;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(merged) : "r"(v), "r"(mask), "r"(others));
+  return merged;
+}
 
 FN void threadgroup_sync() { __syncthreads(); }
 FN void threadgroup_device_sync() { __syncthreads(); }
@@ -67,6 +73,7 @@ FN float simd_max(float v) {
   for (uint mask = 16; mask > 0; mask /= 2) v = max_f(v, simd_shuffle_xor(v, mask));
   return v;
 }
+FN uint simd_max(uint v) { return __reduce_max_sync(0xffffffffu, v); }
 
 // The accumulators of mma.m16n8k16, row block by row block.
 template <int M, int N>

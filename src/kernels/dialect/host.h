@@ -99,6 +99,7 @@ inline float min_f(float a, float b) { return a < b ? a : b; }
 inline uint max_u(uint a, uint b) { return a > b ? a : b; }
 inline uint min_u(uint a, uint b) { return a < b ? a : b; }
 inline uint popcount_u(uint v) { return static_cast<uint>(std::popcount(v)); }
+inline uint merge_bits(uint v, uint mask, uint others) { return (v & mask) | others; }
 
 inline void threadgroup_sync() { host::meet_threadgroup(); }
 inline void threadgroup_device_sync() { host::meet_threadgroup(); }  // shows writes to device memory, too
@@ -127,6 +128,12 @@ inline float simd_max(float v) {
   uint all[32];
   host::gather(as_uint(v), all);
   for (const uint other : all) v = max_f(v, as_float(other));
+  return v;
+}
+inline uint simd_max(uint v) {
+  uint all[32];
+  host::gather(v, all);
+  for (const uint other : all) v = max_u(v, other);
   return v;
 }
 
