@@ -9,6 +9,7 @@
 #include "kernels/delta_scan.h"
 #include "kernels/dense.h"
 #include "kernels/experts.h"
+#include "kernels/grouped_gemm.h"
 #include "kernels/moe.h"
 #include "kernels/peak.h"
 #include "kernels/sample.h"

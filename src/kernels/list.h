@@ -38,16 +38,16 @@
   X(attention_prepare, 256, "rrrrrruw", AttentionArgs) \
   X(attend_chunk, 128, "rrrrrw", AttentionArgs)
 
-#define LILY_MOE_KERNELS(X)                                         \
-  LILY_EACH_WIDTH(X, experts_gate_up, 128, "rrrrrrrrrwww", MoeArgs) \
-  LILY_EACH_WIDTH(X, experts_down, 256, "rrrrrru", MoeArgs)         \
-  X(route, 256, "rww", MoeArgs)                                     \
-  X(group_count, 256, "rw", GroupArgs)                              \
-  X(group_map, 256, "rww", GroupArgs)                               \
-  X(group_scatter, 256, "rrww", GroupArgs)                          \
+#define LILY_MOE_KERNELS(X)                                           \
+  LILY_EACH_WIDTH(X, experts_gate_up, 128, "rrrrrrrrrwww", MoeArgs)   \
+  LILY_EACH_WIDTH(X, experts_down, 256, "rrrrrru", MoeArgs)           \
+  X(route, 256, "rww", MoeArgs)                                       \
+  X(group_count, 256, "rw", GroupArgs)                                \
+  X(group_map, 256, "rww", GroupArgs)                                 \
+  X(group_scatter, 256, "rrww", GroupArgs)                            \
+  LILY_EACH_TILE(X, moe_gate_up, 128, "rrrrrrrrrrw", GroupedGemmArgs) \
+  LILY_EACH_TILE(X, moe_down, 128, "rrrrrrw", GroupedGemmArgs)        \
   X(moe_combine, 256, "rrru", CombineArgs)
-// To come: LILY_EACH_TILE(X, moe_gate_up, 128, "rrrrrrrrrrw", GroupedGemmArgs)
-// LILY_EACH_TILE(X, moe_down, 128, "rrrrrrw", GroupedGemmArgs)
 
 #define LILY_SAMPLE_KERNELS(X)           \
   X(sample_parts, 256, "rw", SampleArgs) \
