@@ -19,23 +19,24 @@ FN float query_scale(float squares) { return 0.08838834764831845f * unit_scale(s
 FN uint delta_channels(DeltaArgs a) { return (2 * a.key_heads + a.value_heads) * linear_dim; }
 FN float dot_four(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 
-// Of 2 * count values a lane keeps one half, to which it adds what its partner has of it, and hands on the other.
-template <uint count>
+// Of 2 * count values a lane keeps one half, to which it adds what its partner, lane ^ mask, has of it; the partner keeps the
+// other.
+template <uint count, uint mask>
 FN void fold_sums(thread float* values, uint lane) {
-  const bool upper = (lane & (2 * count)) != 0;
+  const bool upper = (lane & mask) != 0;
   UNROLL
   for (uint i = 0; i < count; ++i) {
     const float kept = upper ? values[i + count] : values[i], given = upper ? values[i] : values[i + count];
-    values[i] = kept + simd_shuffle_xor(given, 2 * count);
+    values[i] = kept + simd_shuffle_xor(given, mask);
   }
 }
 
 // 16 values of every lane, each summed over the simdgroup by 16 shuffles in all: lanes 2 i and 2 i + 1 get that of values[i].
 FN float sum_sixteen(thread float* values, uint lane) {
-  fold_sums<8>(values, lane);
-  fold_sums<4>(values, lane);
-  fold_sums<2>(values, lane);
-  fold_sums<1>(values, lane);
+  fold_sums<8, 16>(values, lane);
+  fold_sums<4, 8>(values, lane);
+  fold_sums<2, 4>(values, lane);
+  fold_sums<1, 2>(values, lane);
   return values[0] + simd_shuffle_xor(values[0], 1);
 }
 
@@ -59,8 +60,7 @@ FN float4 updated(float4 s, float decay, float update, float4 k) {
   return s;
 }
 
-// One token of one value head. A simdgroup has 8 rows of the state in registers, a lane 4 columns of each; they are asked for
-// first and arrive while the convolution runs.
+// One token of one value head. A simdgroup has 8 rows of the state in registers, a lane 4 columns of each.
 KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIGHTS(2, float, a_log),
        WEIGHTS(3, float, dt_bias), WEIGHTS(4, float, norm), IN(5, float, history), OUT(6, float, history_out),
        IN(7, float, state), OUT(8, float, state_out), OUT(9, float, y), ARGS(10, DeltaArgs, a)) {
@@ -76,25 +76,27 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
   const uint channel = vector * linear_dim + place;
   float taps[conv_taps];
   UNROLL
-  for (uint j = 0; j < conv_taps; ++j) taps[j] = part < 3 ? conv[j * channels + channel] : 0.0f;
+  for (uint j = 0; j < conv_taps; ++j) taps[j] = conv[j * channels + channel];
   const float rate = a_log[head], bias = dt_bias[head], norm_weight = norm[place];
 
   wait_for_inputs();
+  // What the convolution needs is asked for first, then the state: it arrives while the convolution runs.
+  device const float* gates = projections + channels + a.value_heads * linear_dim;
+  const float beta_logit = gates[head], decay_logit = gates[a.value_heads + head];
+  const float mine = projections[part < 3 ? channel : channels + head * linear_dim + place];
+  float past[history_rows];
+  UNROLL
+  for (uint j = 0; j < history_rows; ++j) past[j] = history[j * channels + channel];
   const uint first = (head * linear_dim + simdgroup * 8) * linear_dim + lane * 4;
   float4 s[8];
   UNROLL
   for (uint r = 0; r < 8; ++r) s[r] = load_float4(state + first + r * linear_dim);
-  device const float* gates = projections + channels + a.value_heads * linear_dim;
-  const float beta_logit = gates[head], decay_logit = gates[a.value_heads + head];
-  float mine, square = 0, gate = 0;
+  float square = 0, gate = 0;
   if (part < 3) {
-    float past[history_rows], sum = 0;
-    UNROLL
-    for (uint j = 0; j < history_rows; ++j) past[j] = history[j * channels + channel];
-    mine = projections[channel];
+    float sum = taps[history_rows] * mine;
     UNROLL
     for (uint j = 0; j < history_rows; ++j) sum += taps[j] * past[j];
-    sum = silu(sum + taps[history_rows] * mine);
+    sum = silu(sum);
     vectors[thread_index] = sum;
     square = sum * sum;
     if (part == 2 || head % heads_per_key == 0) {
@@ -103,7 +105,7 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
       history_out[(history_rows - 1) * channels + channel] = mine;
     }
   } else {
-    gate = silu(projections[channels + head * linear_dim + place]) * norm_weight;
+    gate = silu(mine) * norm_weight;
   }
   square = simd_sum(square);
   if (lane == 0) squares[simdgroup] = square;
@@ -186,9 +188,19 @@ KERNEL(128, delta_prepare, IN(0, bf16, projections), IN(1, float, gates), WEIGHT
   wait_for_inputs();
   const uint first = group.y * delta_block + simdgroup * delta_pass;
   float4 rows[delta_pass + history_rows];
-  UNROLL
-  for (uint i = 0; i < delta_pass + history_rows; ++i) {
-    rows[i] = conv_input(history, projections, a, first + i, channel);
+  if (first >= history_rows &&
+      first + delta_pass <= a.n) {  // nothing to decide, so that all loads are on their way at once
+    uint2 pairs[delta_pass + history_rows];
+    device const bf16* from = projections + (first - history_rows) * a.stride + channel;
+    UNROLL
+    for (uint i = 0; i < delta_pass + history_rows; ++i) pairs[i] = load_uint2(from + i * a.stride);
+    UNROLL
+    for (uint i = 0; i < delta_pass + history_rows; ++i) rows[i] = widen(pairs[i]);
+  } else {
+    UNROLL
+    for (uint i = 0; i < delta_pass + history_rows; ++i) {
+      rows[i] = conv_input(history, projections, a, first + i, channel);
+    }
   }
   UNROLL
   for (uint i = 0; i < delta_pass; ++i) {
