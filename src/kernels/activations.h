@@ -3,12 +3,12 @@
 
 namespace lily::kernels {
 
-FN float sigmoid(float x) { return 1.0f / (1.0f + exp_f(-x)); }
-FN float silu(float x) { return x * sigmoid(x); }
+FN float sigmoid(float x) { return divide_f(1.0f, 1.0f + exp_f(-x)); }
+FN float silu(float x) { return divide_f(x, 1.0f + exp_f(-x)); }
 
 // log(1 + exp(x)), to float32's precision for every x: log(1 + e) = 2 atanh(e / (2 + e)) for e <= 1, by its series.
 FN float softplus(float x) {
-  const float e = exp_f(x > 0 ? -x : x), s = e / (2.0f + e), s2 = s * s;
+  const float e = exp_f(x > 0 ? -x : x), s = divide_f(e, 2.0f + e), s2 = s * s;
   float series = 1.0f / 15;
   series = series * s2 + 1.0f / 13;
   series = series * s2 + 1.0f / 11;

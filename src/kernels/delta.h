@@ -66,7 +66,7 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
        IN(7, float, state), OUT(8, float, state_out), OUT(9, float, y), ARGS(10, DeltaArgs, a)) {
   THREAD_IDS
   SHARED(float, vectors, 3 * linear_dim);  // q, k (not normalised), v
-  SHARED(float, squares, 16);              // of each simdgroup's part of q and k
+  SHARED(float, squares, 16);              // of each simdgroup's part of q and k; then decay and beta
   SHARED(float, outputs, linear_dim);
   SHARED(float, output_squares, 16);
   const uint head = group.x, heads_per_key = a.value_heads / a.key_heads, key_head = head / heads_per_key;
@@ -107,12 +107,15 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
   } else {
     gate = silu(mine) * norm_weight;
   }
-  square = simd_sum(square);
+  if (simdgroup < 8) square = simd_sum(square);
+  // A simdgroup of those that have least to do works out the gates.
+  if (simdgroup == 14) square = decay_of(exp_f(rate) * softplus(decay_logit + bias));
+  if (simdgroup == 15) square = sigmoid(beta_logit);
   if (lane == 0) squares[simdgroup] = square;
-  const float beta = sigmoid(beta_logit), decay = decay_of(exp_f(rate) * softplus(decay_logit + bias));
   threadgroup_sync();
 
   const float4 q = load_float4(vectors + lane * 4), k = load_float4(vectors + linear_dim + lane * 4);
+  const float decay = squares[14], beta = squares[15];
   const float q_length = squares[0] + squares[1] + squares[2] + squares[3];
   const float k_length = squares[4] + squares[5] + squares[6] + squares[7];
   const float q_scale = query_scale(q_length), k_scale = unit_scale(k_length);

@@ -164,8 +164,8 @@ FN float delta_tokens(thread float4* s, threadgroup const float* keys, threadgro
 
 // A chunk's recurrence: 32 rows of one value head's state stay in the registers of a threadgroup, and k, q, v and the gates of
 // 16 tokens at a time come through threadgroup memory, four tokens by each simdgroup, fetched while the 16 before are taken.
-KERNEL(128, delta_scan, IN(0, bf16, qkv), IN(1, float, decay), IN(2, float, beta), IN(3, float, state),
-       OUT(4, float, state_out), OUT(5, float, o), ARGS(6, DeltaArgs, a)) {
+KERNEL_LARGE(128, delta_scan, IN(0, bf16, qkv), IN(1, float, decay), IN(2, float, beta), IN(3, float, state),
+             OUT(4, float, state_out), OUT(5, float, o), ARGS(6, DeltaArgs, a)) {
   THREAD_IDS
   constexpr uint passes = delta_block / delta_pass, pass_vectors = delta_pass * linear_dim;
   constexpr uint pass_values = delta_pass * scan_rows;

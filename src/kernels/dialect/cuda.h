@@ -34,6 +34,7 @@ FN void store_float4(void* to, float4 v) { *static_cast<float4*>(to) = v; }
 
 FN float exp_f(float x) { return __expf(x); }
 FN float log_f(float x) { return __logf(x); }
+FN float divide_f(float a, float b) { return __fdividef(a, b); }
 FN float rsqrt_f(float x) { return rsqrtf(x); }
 FN float max_f(float a, float b) { return fmaxf(a, b); }
 FN float min_f(float a, float b) { return fminf(a, b); }
@@ -165,6 +166,8 @@ FN void tile_store(const Tile<M, N>& tile, float* to, uint ld) {
 #define thread
 #define UNROLL _Pragma("unroll")
 #define KERNEL(threads, name, ...) __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+// Left to itself, the compiler keeps registers few enough for three threadgroups of 128 on a multiprocessor.
+#define KERNEL_LARGE(threads, name, ...) __global__ void __launch_bounds__(threads, 1) name(__VA_ARGS__)
 // Only weights are __restrict__: the compiler may move reads of such memory above wait_for_inputs().
 #define IN(i, T, name) const T* name
 #define WEIGHTS(i, T, name) const T* __restrict__ name

@@ -3,6 +3,7 @@
 //
 // The words, the same on every target:
 //   KERNEL(threads, name, parameters...)   a kernel of `threads` threads a threadgroup; its body starts with THREAD_IDS
+//   KERNEL_LARGE(threads, name, ...)      one whose threadgroups want registers more than neighbours on their core
 //   IN, OUT, INOUT(i, T, name)             buffer i of elements T;  ARGS(i, T, name): the arguments, after the buffers
 //   WEIGHTS(i, T, name)                    an IN that no kernel ever writes: may be read before wait_for_inputs()
 //   THREAD_IDS                             lane, simdgroup, thread_index (uint), group (uint3, the threadgroup's place)
@@ -93,6 +94,7 @@ inline void store_float4(void* to, float4 v) { std::memcpy(to, &v, sizeof v); }
 
 inline float exp_f(float x) { return std::exp(x); }
 inline float log_f(float x) { return std::log(x); }
+inline float divide_f(float a, float b) { return a / b; }  // elsewhere off by two units in the last place
 inline float rsqrt_f(float x) { return 1.0f / std::sqrt(x); }
 inline float max_f(float a, float b) { return a > b ? a : b; }
 inline float min_f(float a, float b) { return a < b ? a : b; }

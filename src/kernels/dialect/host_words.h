@@ -10,6 +10,7 @@
 #define FN static inline
 #define UNROLL
 #define KERNEL(threads, name, ...) void name(__VA_ARGS__)
+#define KERNEL_LARGE(threads, name, ...) void name(__VA_ARGS__)
 #define IN(i, T, name) const T* name
 #define WEIGHTS(i, T, name) const T* name
 #define OUT(i, T, name) T* name
