@@ -48,7 +48,6 @@ FN void delta_stage(thread DeltaInputs& in, uint count, threadgroup float* keys,
       in.decay[i] = 1;
       in.beta[i] = 0;
     }
-    values[lane * delta_pass + i] = in.beta[i] * to_float(in.v[i]);
     k[i] = widen(in.k[i]);
     const float4 q = widen(in.q[i]);
     store_float4(keys + i * linear_dim + lane * 4, k[i]);
@@ -59,6 +58,12 @@ FN void delta_stage(thread DeltaInputs& in, uint count, threadgroup float* keys,
       if (j <= i) dots[6 + i * (i + 1) / 2 + j] = dot_four(k[j], q);
     }
   }
+  float4 v;
+  v.x = in.beta[0] * to_float(in.v[0]);
+  v.y = in.beta[1] * to_float(in.v[1]);
+  v.z = in.beta[2] * to_float(in.v[2]);
+  v.w = in.beta[3] * to_float(in.v[3]);
+  store_float4(values + lane * delta_pass, v);
   const float sum = sum_sixteen(dots, lane);
   // This lane's is dots[lane / 2], of tokens j and i.
   const bool of_keys = lane < 12;
