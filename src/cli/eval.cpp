@@ -38,8 +38,7 @@ ScoringOptions scoring_options(const Engine& engine, ProgressBar& bar) {
           }};
 }
 
-Result<void> write_logits(Engine& engine, std::span<const int32_t> tokens, const Settings& settings,
-                          const std::string& path) {
+Result<void> write_logits(Engine& engine, std::span<const int32_t> tokens, const std::string& path) {
   const auto vocab = static_cast<int64_t>(engine.config().vocab_size);
   const TensorSpec spec{.name = "logits", .dtype = DType::f32, .shape = {static_cast<int64_t>(tokens.size()), vocab}};
   LILY_TRY(const SafetensorsWriter writer, SafetensorsWriter::create(path, {&spec, 1}));
@@ -55,8 +54,7 @@ Result<void> run_logits(const Settings& settings) {
   LILY_TRY(Engine engine, load_engine(settings.model, NeedTokenizer::no));
   LILY_CHECK(check_output(settings.out, *engine.checkpoint, {settings.tokens}));
   LILY_TRY(const std::vector<int32_t> tokens, read_token_file(settings.tokens));
-  return replace_file(settings.out,
-                      [&](const std::string& path) { return write_logits(engine, tokens, settings, path); });
+  return replace_file(settings.out, [&](const std::string& path) { return write_logits(engine, tokens, path); });
 }
 
 // Bytes of the tokens that are scored, for bits per byte.
