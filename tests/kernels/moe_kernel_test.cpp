@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "support/compare.h"
 #include "support/kernel_run.h"
@@ -78,10 +79,14 @@ TEST_P(MoeKernelTest, RoutesToTheBestExperts) {
 TEST_P(MoeKernelTest, ExpertsWithoutALogitComeLast) {
   std::vector<float> logits = test::normal_numbers(256, 5, 2);
   for (int i = 0; i < 250; ++i) logits[i] = std::numeric_limits<float>::quiet_NaN();
-  const kernels::MoeArgs args{1, 64, 256, 4, 0, 64, 32, 32, 256, 1e-6f};
-  KernelRun run = kernel("route");
-  run.in(logits).out<uint32_t>(4).out<float>(4).args(args).run(1);
-  for (const uint32_t choice : run.get<uint32_t>(1)) EXPECT_TRUE(choice >= 250 && choice < 256) << choice;
+  for (const uint32_t top_k : {4u, 20u}) {  // of which 6 have a logit
+    const kernels::MoeArgs args{1, 64, 256, top_k, 0, 64, 32, 32, 256, 1e-6f};
+    KernelRun run = kernel("route");
+    run.in(logits).out<uint32_t>(top_k).out<float>(top_k).args(args).run(1);
+    const std::vector<uint32_t> choices = run.get<uint32_t>(1);
+    for (uint32_t s = 0; s < top_k; ++s) EXPECT_TRUE(choices[s] < 256 && (s >= 6 || choices[s] >= 250)) << choices[s];
+    EXPECT_EQ(std::set<uint32_t>(choices.begin(), choices.end()).size(), top_k);
+  }
 }
 
 struct Grouped {
