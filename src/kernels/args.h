@@ -48,7 +48,9 @@ struct GemvArgs {
   uint rows;
   uint cols;
   uint group_size;
-  float eps;  // of the norm, where x is normalised first
+  float eps;       // of the norm, where x is normalised first
+  uint simd_rows;  // of a simdgroup in a pass, 1 to 4
+  uint passes;     // of a threadgroup: 8 * simd_rows rows each
 };
 
 // y[t * y_stride + r] for r < rows: x[t, cols] . W[first_row + r, cols]

@@ -1,13 +1,14 @@
 // Every kernel: its name, threads a threadgroup, arguments, and what it does with its buffers in their order (r reads, w writes
-// every element that is later read, u updates). The planner finds dependencies by it. `*_B` exists for each width of codes, and
+// every element that is later read, u updates, e reads
+// early: before wait_for_inputs(), so that the kernel just before must not have written it). The planner finds dependencies by it. `*_B` exists for each width of codes, and
 // `*_T_B` for 32 rows of a tile and each width, and for 16 and 64 rows and widths 4, 8 and 16.
 //
 // Buffers (see args.h for the letters), and the grid of threadgroups:
 //
 // embed_B            tokens int [n], codes, scales, biases, x f32 [n, H]                                  grid (1, n)
 // rms_norm           x f32 [n, cols], weight f32 [cols], y bf16 [n, cols]                                 grid (n)
-// norm_gemv_B        x f32 [n, cols], weight f32 [cols], codes, scales, biases, y f32 [n, rows]           grid (rows / 16, n)
-// gemv_add_B         x f32 [n, cols], codes, scales, biases, y f32 [n, rows] (+=)                         grid (rows / 16, n)
+// norm_gemv_B        x f32 [n, cols], weight f32 [cols], codes, scales, biases, y f32 [n, rows]           grid (rows / (8 simd_rows passes), n)
+// gemv_add_B         x f32 [n, cols], codes, scales, biases, y f32 [n, rows] (+=)                         grid (rows / (8 simd_rows passes), n)
 // gemm_T_B           x bf16 [n, cols], codes, scales, biases, y                                           grid (rows / 64, n / T)
 //
 // delta_step         projections f32 (a row), conv weights f32 [taps, channels], a_log, dt_bias f32 [value_heads],
@@ -28,8 +29,8 @@
 // attend_chunk       q bf16, projections bf16 (gates), step, blocks, KV pool, y bf16 [n, heads * D]   grid (n / 4, kv_heads)
 //
 // experts_gate_up_B  x f32 [n, H], weight f32 [H], logits f32 [n, stride], gate codes, scales, biases, up codes, scales, biases,
-//                    choices uint [n, S], weights f32 [n, S], y f32 [n, S, W]                     grid (W / 16, S, n)
-// experts_down_B     y f32 [n, S, W], choices, weights, codes, scales, biases, x f32 [n, H] (+=)  grid (H / 16, n)
+//                    y f32 [n, S, W]                                                              grid (W / 16, S, n)
+// experts_down_B     y f32 [n, S, W], logits f32 [n, stride], codes, scales, biases, x f32 [n, H] (+=)  grid (H / 16, n)
 // route              logits f32 [n, stride], choices uint [n, S], weights f32 [n, S]                      grid (n)
 // group_count        choices, counts uint [groups]                                                        grid (groups)
 // group_map          counts, starts uint [groups + 1], blocks: uint [1 + 2 * max blocks]: their number, then (group, first
@@ -56,12 +57,10 @@
 
 namespace lily::kernels {
 
-enum class Access : char { read = 'r', write = 'w', update = 'u' };
-
 struct KernelInfo {
   std::string_view name;
   unsigned threads;           // of a threadgroup
-  std::string_view accesses;  // of its buffers, as Access
+  std::string_view accesses;  // of its buffers
   size_t args_bytes;
 };
 

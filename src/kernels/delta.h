@@ -79,11 +79,7 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
   for (uint j = 0; j < conv_taps; ++j) taps[j] = conv[j * channels + channel];
   const float rate = a_log[head], bias = dt_bias[head], norm_weight = norm[place];
 
-  wait_for_inputs();
-  // What the convolution needs is asked for first, then the state: it arrives while the convolution runs.
-  device const float* gates = projections + channels + a.value_heads * linear_dim;
-  const float beta_logit = gates[head], decay_logit = gates[a.value_heads + head];
-  const float mine = projections[part < 3 ? channel : channels + head * linear_dim + place];
+  // State and history come from the step before, so they are on their way while the projections are still computed.
   float past[history_rows];
   UNROLL
   for (uint j = 0; j < history_rows; ++j) past[j] = history[j * channels + channel];
@@ -91,6 +87,10 @@ KERNEL(512, delta_step, IN(0, float, projections), WEIGHTS(1, float, conv), WEIG
   float4 s[8];
   UNROLL
   for (uint r = 0; r < 8; ++r) s[r] = load_float4(state + first + r * linear_dim);
+  wait_for_inputs();
+  device const float* gates = projections + channels + a.value_heads * linear_dim;
+  const float beta_logit = gates[head], decay_logit = gates[a.value_heads + head];
+  const float mine = projections[part < 3 ? channel : channels + head * linear_dim + place];
   float square = 0, gate = 0;
   if (part < 3) {
     float sum = taps[history_rows] * mine;

@@ -22,12 +22,12 @@
 #define LILY_DENSE_KERNELS(X)                            \
   X(rms_norm, 256, "rrw", NormArgs)                      \
   LILY_EACH_WIDTH(X, embed, 128, "rrrrw", EmbedArgs)     \
-  LILY_EACH_WIDTH(X, norm_gemv, 128, "rrrrrw", GemvArgs) \
-  LILY_EACH_WIDTH(X, gemv_add, 128, "rrrru", GemvArgs)   \
+  LILY_EACH_WIDTH(X, norm_gemv, 256, "rrrrrw", GemvArgs) \
+  LILY_EACH_WIDTH(X, gemv_add, 256, "rrrru", GemvArgs)   \
   LILY_EACH_TILE(X, gemm, 128, "rrrru", GemmArgs)
 
 #define LILY_DELTA_KERNELS(X)                    \
-  X(delta_step, 512, "rrrrrrwrww", DeltaArgs)    \
+  X(delta_step, 512, "rrrrreweww", DeltaArgs)    \
   X(delta_prepare, 128, "rrrrrrwwww", DeltaArgs) \
   X(delta_scan, 128, "rrrrww", DeltaArgs)        \
   X(delta_norm, 128, "rrrw", DeltaArgs)
@@ -39,8 +39,8 @@
   X(attend_chunk, 128, "rrrrrw", AttentionArgs)
 
 #define LILY_MOE_KERNELS(X)                                           \
-  LILY_EACH_WIDTH(X, experts_gate_up, 128, "rrrrrrrrrwww", MoeArgs)   \
-  LILY_EACH_WIDTH(X, experts_down, 256, "rrrrrru", MoeArgs)           \
+  LILY_EACH_WIDTH(X, experts_gate_up, 128, "rrrrrrrrrw", MoeArgs)     \
+  LILY_EACH_WIDTH(X, experts_down, 256, "rerrru", MoeArgs)            \
   X(route, 256, "rww", MoeArgs)                                       \
   X(group_count, 256, "rw", GroupArgs)                                \
   X(group_map, 256, "rww", GroupArgs)                                 \

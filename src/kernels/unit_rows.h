@@ -71,10 +71,10 @@ struct Staged {
   static constexpr uint columns = depth * 1024;       // of a step
 };
 
-// sums[r] += this lane's part of row r times the staged vector, of which `units` units count.
+// sums[r] += this lane's part of row r < count times the staged vector, of which `units` units count.
 // sum (code * scale + bias) x = 2^bits scale * sum (1 + code / 2^bits) x + (bias - 2^bits scale) * sum x
 template <uint bits, uint rows, uint depth>
-FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth>& unit,
+FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth>& unit, uint count,
                      threadgroup const float* staged, uint units, uint lane) {
   UNROLL
   for (uint d = 0; d < depth; ++d) {
@@ -88,6 +88,7 @@ FN void add_products(thread float* sums, thread const UnitRows<bits, rows, depth
     }
     UNROLL
     for (uint r = 0; r < rows; ++r) {
+      if (r >= count) break;
       const uint place = r * depth + d;
       thread const uint* words = unit.words + place * bits;
       float product = 0;
@@ -117,30 +118,25 @@ struct UnitDepth {
   static constexpr uint depth = bits <= 6 ? 2 : 1;
 };
 
-// The normalised columns of one step, zeros behind the last.
+// A step of x, times weight, by 128 threads; zeros behind the last column. Returns this thread's part of the sum of x squared.
 template <uint depth>
-FN void stage_normed(threadgroup float* staged, device const float* x, device const float* weight, float scale,
-                     uint step, uint cols, uint thread_index) {
-  for (uint f = thread_index; f < Staged<depth>::vectors; f += 128) {
-    const uint column = step * Staged<depth>::columns + f * 4;
+FN float stage_weighed(threadgroup float* staged, device const float* x, device const float* weight, uint step,
+                       uint cols, uint thread_index) {
+  float squares = 0;
+  UNROLL
+  for (uint i = 0; i < Staged<depth>::vectors / 128; ++i) {
+    const uint f = i * 128 + thread_index, column = step * Staged<depth>::columns + f * 4;
     float4 v;
     v.x = v.y = v.z = v.w = 0;
     if (column < cols) {
       const float4 w = load_float4(weight + column);
       v = load_float4(x + column);
-      v.x *= scale * w.x, v.y *= scale * w.y, v.z *= scale * w.z, v.w *= scale * w.w;
+      squares += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
+      v.x *= w.x, v.y *= w.y, v.z *= w.z, v.w *= w.w;
     }
     store_float4(staged + staged_place(f) * 4, v);
   }
-}
-
-FN float square_sum(device const float* x, uint cols, uint thread_index) {
-  float sum = 0;
-  for (uint column = thread_index * 4; column < cols; column += 512) {
-    const float4 v = load_float4(x + column);
-    sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
-  }
-  return simd_sum(sum);
+  return squares;
 }
 
 }  // namespace lily::kernels

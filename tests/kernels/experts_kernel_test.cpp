@@ -110,13 +110,10 @@ TEST_P(ExpertsKernelTest, GateAndUp) {
         .in(up.codes)
         .in(up.scales)
         .in(up.biases);
-    run.out<uint32_t>(c.n * slots).out<float>(c.n * slots).out<float>(c.n * slots * c.width);
+    run.out<float>(c.n * slots * c.width);
     run.args(args_of(c)).run(c.width / 16, slots, c.n);
-    EXPECT_EQ(run.get<uint32_t>(9), want.choices) << name_of(c);
-    const test::Difference weights = test::difference(run.floats(10), want.weights);
-    EXPECT_TRUE(weights.finite && weights.relative < 2e-6) << name_of(c) << weights.text();
     // Sums of 32 terms in turn, then of some such: tens of roundings to 24 bits, twice.
-    const test::Difference d = test::difference(run.floats(11), y);
+    const test::Difference d = test::difference(run.floats(9), y);
     EXPECT_TRUE(d.finite && d.relative < 1e-5) << name_of(c) << d.text();
   }
 }
@@ -145,9 +142,9 @@ TEST_P(ExpertsKernelTest, Down) {
     kernels::MoeArgs args = args_of(c);
     args.down_group_size = 32;
     KernelRun run = kernel("experts_down_" + std::to_string(c.bits));
-    run.in(y).in(chosen.choices).in(chosen.weights).in(down.codes).in(down.scales).in(down.biases).inout(x);
+    run.in(y).in(logits).in(down.codes).in(down.scales).in(down.biases).inout(x);
     run.args(args).run(c.hidden / 16, c.n);
-    const test::Difference d = test::difference(run.floats(6), want);
+    const test::Difference d = test::difference(run.floats(5), want);
     EXPECT_TRUE(d.finite && d.relative < 1e-5) << name_of(c) << d.text();
   }
 }

@@ -6,7 +6,7 @@
 namespace lily::gpu {
 namespace {
 
-constexpr uint32_t gemv_rows = 16;  // of a threadgroup
+constexpr uint32_t expert_rows = 16;  // of a threadgroup of the experts' kernels
 
 // Row i of n equal rows.
 Operand row(const Operand& operand, uint32_t i, uint32_t n) {
@@ -16,17 +16,30 @@ Operand row(const Operand& operand, uint32_t i, uint32_t n) {
 
 }  // namespace
 
+// A threadgroup a core, each with the same rows as far as they can be dealt so, and few passes of many rows rather than many of
+// few.
+kernels::GemvArgs Schedule::gemv_args(const GpuMatrix& m) const {
+  const uint32_t each = ceil_div(m.rows, 8 * tuning_.gemv_groups);  // rows of a simdgroup
+  uint32_t simd_rows = std::min(each, 4u), passes = ceil_div(each, simd_rows);
+  for (uint32_t fewer = simd_rows; fewer > 1; --fewer) {
+    if (ceil_div(each, fewer) * fewer >= passes * simd_rows) continue;
+    simd_rows = fewer;
+    passes = ceil_div(each, fewer);
+  }
+  return {m.rows, m.cols, m.group_size, config_.rms_norm_eps, simd_rows, passes};
+}
+
 void Schedule::norm_gemv(Planner& planner, const GpuMatrix& m, const BufferView& norm, uint32_t n, const Operand& x,
                          const Operand& y) const {
-  planner.add(for_bits("norm_gemv", m), {ceil_div(m.rows, gemv_rows), n, 1},
-              {x, external(norm), external(m.codes), external(m.scales), external(m.biases), y},
-              kernels::GemvArgs{m.rows, m.cols, m.group_size, config_.rms_norm_eps});
+  const kernels::GemvArgs args = gemv_args(m);
+  planner.add(for_bits("norm_gemv", m), {ceil_div(m.rows, 8 * args.simd_rows * args.passes), n, 1},
+              {x, external(norm), external(m.codes), external(m.scales), external(m.biases), y}, args);
 }
 
 void Schedule::gemv_add(Planner& planner, const GpuMatrix& m, uint32_t n, const Operand& x, const Operand& y) const {
-  planner.add(for_bits("gemv_add", m), {ceil_div(m.rows, gemv_rows), n, 1},
-              {x, external(m.codes), external(m.scales), external(m.biases), y},
-              kernels::GemvArgs{m.rows, m.cols, m.group_size, 0});
+  const kernels::GemvArgs args = gemv_args(m);
+  planner.add(for_bits("gemv_add", m), {ceil_div(m.rows, 8 * args.simd_rows * args.passes), n, 1},
+              {x, external(m.codes), external(m.scales), external(m.biases), y}, args);
 }
 
 void Schedule::decode(Planner& planner, std::span<GpuState* const> states, const BufferView& tokens,
@@ -95,18 +108,13 @@ void Schedule::decode_feed_forward(Planner& planner, uint32_t n, int layer, cons
   const kernels::MoeArgs args = moe_args(n, w);
   const Operand logits = planner.temporary(std::max<size_t>(16, size_t{n} * w.router.rows * 4));
   if (config_.is_moe()) norm_gemv(planner, w.router, w.post_attention_norm, n, x, logits);
-  const size_t pairs = size_t{n} * slots();
-  const Operand choices = planner.temporary(pairs * 4), weights = planner.temporary(pairs * 4);
-  const Operand activation = planner.temporary(pairs * args.width * 4);
-  planner.add(for_bits("experts_gate_up", w.gate), {ceil_div(args.width, gemv_rows), slots(), n},
+  const Operand activation = planner.temporary(size_t{n} * slots() * args.width * 4);
+  planner.add(for_bits("experts_gate_up", w.gate), {ceil_div(args.width, expert_rows), slots(), n},
               {x, external(w.post_attention_norm), logits, external(w.gate.codes), external(w.gate.scales),
-               external(w.gate.biases), external(w.up.codes), external(w.up.scales), external(w.up.biases), choices,
-               weights, activation},
+               external(w.gate.biases), external(w.up.codes), external(w.up.scales), external(w.up.biases), activation},
               args);
-  planner.add(
-      for_bits("experts_down", w.down), {ceil_div(hidden(), gemv_rows), n, 1},
-      {activation, choices, weights, external(w.down.codes), external(w.down.scales), external(w.down.biases), x},
-      args);
+  planner.add(for_bits("experts_down", w.down), {ceil_div(hidden(), expert_rows), n, 1},
+              {activation, logits, external(w.down.codes), external(w.down.scales), external(w.down.biases), x}, args);
 }
 
 void Schedule::sample(Planner& planner, const GpuState& state, const BufferView& logits, const BufferView& token,

@@ -44,6 +44,7 @@ struct Dispatch {
   std::vector<BufferView> buffers;
   std::vector<std::byte> args;
   bool barrier = false;  // everything before it in the list must have ended
+  bool early = true;     // it may start before that, up to its wait_for_inputs()
 };
 
 // A list that the device keeps ready to run again: a graph in CUDA.

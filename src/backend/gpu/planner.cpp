@@ -50,12 +50,19 @@ void Planner::add_operation(const std::string& kernel, std::array<uint32_t, 3> g
   assert(operands.size() == info.accesses.size() && dispatch.args.size() == info.args_bytes);
 
   int stage = options_.concurrent || operations_.empty() ? 0 : operations_.back().stage + 1;
-  const auto writes = [&](size_t i) { return info.accesses[i] != 'r'; };
+  const auto writes = [&](size_t i) { return info.accesses[i] != 'r' && info.accesses[i] != 'e'; };
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].unordered) continue;
     const size_t first = operands[i].view.offset, end = first + operands[i].view.bytes;
     for (const Use& use : memory_of(operands[i]).uses) {
       if (use.first < end && first < use.end && (use.writes || writes(i))) stage = std::max(stage, use.stage + 1);
+    }
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {  // what it reads early must be older than the stage before
+    if (info.accesses[i] != 'e') continue;
+    const size_t first = operands[i].view.offset, end = first + operands[i].view.bytes;
+    for (const Use& use : memory_of(operands[i]).uses) {
+      if (use.writes && use.stage + 1 == stage && use.first < end && first < use.end) dispatch.early = false;
     }
   }
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -80,7 +87,8 @@ Plan Planner::finish() {
     const std::string_view accesses = kernels::catalog()[operation.dispatch.kernel].accesses;
     for (size_t i = 0; i < operation.operands.size(); ++i) {
       const Operand& operand = operation.operands[i];
-      if (operand.temporary >= 0 && accesses[i] != 'r') plan.intermediate_bytes_ += operand.view.bytes;
+      if (operand.temporary >= 0 && accesses[i] != 'r' && accesses[i] != 'e')
+        plan.intermediate_bytes_ += operand.view.bytes;
     }
   }
   *this = Planner(options_);

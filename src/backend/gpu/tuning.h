@@ -12,6 +12,7 @@ struct Tuning {
   uint32_t prefill_chunk = 2048;  // tokens computed together
   uint32_t split_tokens = 32768;  // of context for one threadgroup of decode attention, before it is split
   uint32_t max_splits = 1;        // threadgroups a KV head; a power of two
+  uint32_t gemv_groups = 1;       // threadgroups that a product of one row is cut into, as far as it has the rows
   uint32_t sample_parts = 32;     // of the vocabulary
   bool concurrent = true;         // independent operations run side by side
 };

@@ -72,7 +72,7 @@ Result<void> Launcher::launch(std::span<const Dispatch> list, cudaStream_t strea
     } while (i < list.size() && !list[i].barrier);
     if (stage.empty()) continue;
     // Only a launch right behind another one can start early: not at forks and joins, nor behind what is no kernel.
-    LILY_CHECK(stage.size() == 1 ? launch_one(*stage[0], stream, programmatic_launch_ && before == 1)
+    LILY_CHECK(stage.size() == 1 ? launch_one(*stage[0], stream, programmatic_launch_ && before == 1 && stage[0]->early)
                                  : launch_side_by_side(stage, stream));
     before = stage.size();
   }
