@@ -20,9 +20,9 @@ if(NOT LILY_CUDA STREQUAL "OFF" AND NOT CMAKE_CROSSCOMPILING AND NOT LILY_SANITI
   if(nvcc_version VERSION_GREATER_EQUAL 12)
     if(LILY_CUDA STREQUAL "ON")
       set(LILY_HAS_CUDA ON)
-      set(architectures "80;86;89;90;100;120")
+      set(architectures "80-real;86-real;89-real;90-real;100-real;120")  # and PTX of the last for what comes
       if(nvcc_version VERSION_LESS 12.8)
-        set(architectures "80;86;89;90")
+        set(architectures "80-real;86-real;89-real;90")
       endif()
     elseif(EXISTS /dev/nvidiactl OR EXISTS /dev/dxg)
       set(LILY_HAS_CUDA ON)
