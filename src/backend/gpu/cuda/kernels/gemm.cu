@@ -12,7 +12,6 @@
 namespace lily::kernels {
 namespace {
 
-constexpr uint map_tile = 64;  // rows of a block of the map of moe_*_64_4
 constexpr uint dense_tokens = 128;
 
 extern __shared__ __align__(128) unsigned char dynamic_memory[];
@@ -23,7 +22,6 @@ KERNEL(gemm_threads, tensor_gemm, IN(0, bf16, x), WEIGHTS(1, uint, codes), WEIGH
   dense_tile<4, 8, 2>(x, codes, scales, biases, y, a, dynamic_memory, thread_index, group);
 }
 
-// A block of few rows does less: most experts have a block that is not full.
 KERNEL(gemm_threads, tensor_gate_up, IN(0, bf16, x), IN(1, uint, pairs), IN(2, uint, starts), IN(3, uint, blocks),
        WEIGHTS(4, uint, gate_codes), WEIGHTS(5, bf16, gate_scales), WEIGHTS(6, bf16, gate_biases),
        WEIGHTS(7, uint, up_codes), WEIGHTS(8, bf16, up_scales), WEIGHTS(9, bf16, up_biases), OUT(10, bf16, y),
@@ -31,19 +29,8 @@ KERNEL(gemm_threads, tensor_gate_up, IN(0, bf16, x), IN(1, uint, pairs), IN(2, u
   THREAD_IDS
   wait_for_inputs();
   if (group.y >= blocks[0]) return;
-  const ExpertBlock block = expert_block(starts, blocks, group.y, map_tile);
-  const uint rows = block.end - block.first;
-#define LILY_TILE(m_tiles)                                                                                           \
-  gate_up_tile<m_tiles>(x, pairs, gate_codes, gate_scales, gate_biases, up_codes, up_scales, up_biases, y, a, block, \
-                        dynamic_memory, thread_index, group)
-  if (rows > 32) {
-    LILY_TILE(4);
-  } else if (rows > 16) {
-    LILY_TILE(2);
-  } else {
-    LILY_TILE(1);
-  }
-#undef LILY_TILE
+  gate_up_block(x, pairs, starts, blocks, gate_codes, gate_scales, gate_biases, up_codes, up_scales, up_biases, y, a,
+                dynamic_memory, thread_index, group);
 }
 
 KERNEL(gemm_threads, tensor_down, IN(0, bf16, x), IN(1, uint, starts), IN(2, uint, blocks), WEIGHTS(3, uint, codes),
@@ -51,18 +38,7 @@ KERNEL(gemm_threads, tensor_down, IN(0, bf16, x), IN(1, uint, starts), IN(2, uin
   THREAD_IDS
   wait_for_inputs();
   if (group.y >= blocks[0]) return;
-  const ExpertBlock block = expert_block(starts, blocks, group.y, map_tile);
-  const uint rows = block.end - block.first;
-#define LILY_TILE(m_tiles) \
-  down_tile<m_tiles>(x, codes, scales, biases, z, a, block, dynamic_memory, thread_index, group)
-  if (rows > 32) {
-    LILY_TILE(4);
-  } else if (rows > 16) {
-    LILY_TILE(2);
-  } else {
-    LILY_TILE(1);
-  }
-#undef LILY_TILE
+  down_block(x, starts, blocks, codes, scales, biases, z, a, dynamic_memory, thread_index, group);
 }
 
 using Grid = std::array<uint32_t, 3>;
