@@ -68,14 +68,14 @@ void add_matrix(std::vector<Input>& to, size_t rows, size_t cols, uint32_t bits)
 }
 double matrix_bytes(double rows, double cols, double bits) { return rows * cols * (bits / 8 + 4.0 / group_size); }
 
-void add_dense(std::vector<Case>& cases, uint32_t n) {
-  struct Shape {
-    uint32_t rows, cols, bits;
-  };
+struct Shape {
+  uint32_t rows, cols, bits;
+};
+
+void add_gemv(std::vector<Case>& cases, uint32_t n) {
   const std::string tokens = "n " + std::to_string(n);
   for (const Shape s :
        {Shape{delta_stride, hidden, 4}, {attention_stride, hidden, 4}, {257, hidden, 8}, {vocab, hidden, 4}}) {
-    if (n > 16) break;
     Case c{"norm_gemv_" + std::to_string(s.bits),
            tokens + ", " + std::to_string(s.rows) + " x " + std::to_string(s.cols)};
     c.buffers = {floats(size_t{n} * s.cols), floats(s.cols)};
@@ -87,18 +87,19 @@ void add_dense(std::vector<Case>& cases, uint32_t n) {
     c.operations = 2.0 * n * s.rows * s.cols;
     cases.push_back(std::move(c));
   }
-  if (n <= 16) {
-    Case c{"gemv_add_4", tokens + ", 2048 x 4096"};
-    c.buffers = {floats(size_t{n} * 4096)};
-    add_matrix(c.buffers, hidden, 4096, 4);
-    c.buffers.push_back(floats(size_t{n} * hidden));
-    c.args = bytes_of(kernels::GemvArgs{hidden, 4096, group_size, 1e-6f});
-    c.groups = {up(hidden, 16), n, 1};
-    c.bytes = matrix_bytes(hidden, 4096, 4);
-    c.operations = 2.0 * n * hidden * 4096;
-    cases.push_back(std::move(c));
-    return;
-  }
+  Case c{"gemv_add_4", tokens + ", 2048 x 4096"};
+  c.buffers = {floats(size_t{n} * 4096)};
+  add_matrix(c.buffers, hidden, 4096, 4);
+  c.buffers.push_back(floats(size_t{n} * hidden));
+  c.args = bytes_of(kernels::GemvArgs{hidden, 4096, group_size, 1e-6f});
+  c.groups = {up(hidden, 16), n, 1};
+  c.bytes = matrix_bytes(hidden, 4096, 4);
+  c.operations = 2.0 * n * hidden * 4096;
+  cases.push_back(std::move(c));
+}
+
+void add_gemm(std::vector<Case>& cases, uint32_t n) {
+  const std::string tokens = "n " + std::to_string(n);
   for (const uint32_t tile : {16u, 32u, 64u}) {
     for (const Shape s :
          {Shape{delta_stride, hidden, 4}, {attention_stride, hidden, 4}, {hidden, 4096, 4}, {257, hidden, 8}}) {
@@ -171,7 +172,7 @@ Grouping group_randomly(uint32_t n) {
   return g;
 }
 
-void add_experts(std::vector<Case>& cases, uint32_t n) {
+void add_expert_step(std::vector<Case>& cases, uint32_t n) {
   const Grouping g = group_randomly(n);
   const std::string tokens = "n " + std::to_string(n);
   const size_t pairs = size_t{n} * slots, all = experts + 1;
@@ -184,25 +185,29 @@ void add_experts(std::vector<Case>& cases, uint32_t n) {
                    {n, 1, 1},
                    4.0 * n * all,
                    0});
-  if (n <= 16) {
-    Case c{"experts_gate_up_4", tokens, {floats(size_t{n} * hidden), floats(hidden), floats(size_t{n} * all)}};
-    for (int i = 0; i < 2; ++i) add_matrix(c.buffers, all * width, hidden, 4);
-    c.buffers.insert(c.buffers.end(), {words(pairs), floats(pairs), floats(pairs * width)});
-    c.args = bytes_of(moe);
-    c.groups = {width / 16, slots, n};
-    c.bytes = gate_up * g.used();
-    c.operations = 4.0 * pairs * hidden * width;
-    cases.push_back(std::move(c));
-    Case d{"experts_down_4", tokens, {floats(pairs * width), choices(g.choices), floats(pairs)}};
-    add_matrix(d.buffers, all * hidden, width, 4);
-    d.buffers.push_back(floats(size_t{n} * hidden));
-    d.args = bytes_of(moe);
-    d.groups = {hidden / 16, n, 1};
-    d.bytes = down * g.used();
-    d.operations = 2.0 * pairs * hidden * width;
-    cases.push_back(std::move(d));
-    return;
-  }
+  Case c{"experts_gate_up_4", tokens, {floats(size_t{n} * hidden), floats(hidden), floats(size_t{n} * all)}};
+  for (int i = 0; i < 2; ++i) add_matrix(c.buffers, all * width, hidden, 4);
+  c.buffers.insert(c.buffers.end(), {words(pairs), floats(pairs), floats(pairs * width)});
+  c.args = bytes_of(moe);
+  c.groups = {width / 16, slots, n};
+  c.bytes = gate_up * g.used();
+  c.operations = 4.0 * pairs * hidden * width;
+  cases.push_back(std::move(c));
+  Case d{"experts_down_4", tokens, {floats(pairs * width), choices(g.choices), floats(pairs)}};
+  add_matrix(d.buffers, all * hidden, width, 4);
+  d.buffers.push_back(floats(size_t{n} * hidden));
+  d.args = bytes_of(moe);
+  d.groups = {hidden / 16, n, 1};
+  d.bytes = down * g.used();
+  d.operations = 2.0 * pairs * hidden * width;
+  cases.push_back(std::move(d));
+}
+
+void add_expert_groups(std::vector<Case>& cases, uint32_t n) {
+  const Grouping g = group_randomly(n);
+  const std::string tokens = "n " + std::to_string(n);
+  const size_t pairs = size_t{n} * slots, all = experts + 1;
+  const double gate_up = 2 * matrix_bytes(width, hidden, 4), down = matrix_bytes(hidden, width, 4);
   const uint32_t groups = experts + 1;
   for (const uint32_t tile : {16u, 32u, 64u}) {
     const kernels::GroupArgs args{n, slots, groups, tile};
@@ -373,9 +378,9 @@ class Bench {
   Result<void> run(const Case& c) {
     double total = 0;
     for (const Input& input : c.buffers) total += static_cast<double>(bytes_of(input));
-    // Weights of all experts are more than any cache holds, but a step reads few of them: copies then differ in their choices alone.
-    const bool share = total > cold_bytes;
-    const size_t copies = share ? 16 : static_cast<size_t>(std::clamp(cold_bytes / total + 1, 2.0, 64.0));
+    const size_t copies = static_cast<size_t>(std::clamp(cold_bytes / std::max(c.bytes, 1.0) + 1, 2.0, 64.0));
+    // A decode step reads few experts of many: copies then differ in their choices alone.
+    const bool share = total * static_cast<double>(copies) > most_bytes;
     std::vector<std::unique_ptr<gpu::Buffer>> buffers;
     std::vector<gpu::Dispatch> variants;
     for (size_t copy = 0; copy < copies; ++copy) {
@@ -416,7 +421,7 @@ class Bench {
  private:
   static constexpr size_t pattern = 3 << 20, dispatches = 64;
   static constexpr size_t most_own_bytes = 4 << 20;
-  static constexpr double cold_bytes = 290e6;
+  static constexpr double cold_bytes = 300e6, most_bytes = 4e9;
 
   Result<void> fill(const BufferView& view, const Input& input, size_t copy) {
     switch (input.kind) {
@@ -476,8 +481,8 @@ int run(const std::string& device_name, const std::string& part) {
   }
   std::vector<Case> cases;
   for (const uint32_t n : {1u, 4u, 64u, 512u, 2048u}) {
-    add_dense(cases, n);
-    add_experts(cases, n);
+    n <= 16 ? add_gemv(cases, n) : add_gemm(cases, n);
+    n <= 16 ? add_expert_step(cases, n) : add_expert_groups(cases, n);
     if (n != 4) add_delta(cases, n);
   }
   for (const uint32_t context : {1024u, 32768u}) add_attention(cases, 1, context);
