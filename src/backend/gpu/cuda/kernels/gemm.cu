@@ -12,14 +12,12 @@
 namespace lily::kernels {
 namespace {
 
-constexpr uint dense_tokens = 128;
-
 extern __shared__ __align__(128) unsigned char dynamic_memory[];
 
 KERNEL(gemm_threads, tensor_gemm, IN(0, bf16, x), WEIGHTS(1, uint, codes), WEIGHTS(2, bf16, scales),
        WEIGHTS(3, bf16, biases), INOUT(4, void, y), ARGS(5, GemmArgs, a)) {
   THREAD_IDS
-  dense_tile<4, 8, 2>(x, codes, scales, biases, y, a, dynamic_memory, thread_index, group);
+  dense_block(x, codes, scales, biases, y, a, dynamic_memory, thread_index, group);
 }
 
 KERNEL(gemm_threads, tensor_gate_up, IN(0, bf16, x), IN(1, uint, pairs), IN(2, uint, starts), IN(3, uint, blocks),

@@ -41,14 +41,13 @@ FN void take_row_part(float (&v)[2 * M_TILES], const float (&sums)[M_TILES][N_TI
   for (int i = 0; i < 2 * M_TILES; ++i) v[i] = sums[i / 2][n][i % 2 * 2 + which];
 }
 
-// y[token, row] of gemm_64_4.
+// y[token, row] of gemm_64_4: TOKEN_WARPS * N_TILES * 8 tokens by 128 rows.
 template <int M_TILES, int N_TILES, int TOKEN_WARPS>
 FN void dense_tile(const bf16* x, const uint* codes, const bf16* scales, const bf16* biases, void* y, const GemmArgs& a,
-                   unsigned char* memory_bytes, uint thread_index, uint3 group) {
+                   uint first_token, uint first_row, unsigned char* memory_bytes, uint thread_index) {
   constexpr int tokens = TOKEN_WARPS * N_TILES * 8;
   GemmMemory<tokens>& memory = *reinterpret_cast<GemmMemory<tokens>*>(memory_bytes);
   const uint simdgroup = thread_index / 32, lane = thread_index % 32;
-  const uint first_token = group.x * tokens, first_row = group.y * gemm_rows;
   GemmSource<tokens> source;
   source.x = x;
   UNROLL
@@ -78,6 +77,19 @@ FN void dense_tile(const bf16* x, const uint* codes, const bf16* scales, const b
     } else {
       put_row_part(static_cast<float*>(y) + place, v, a.rows - out, aligned, a.output == gemm_add_f32);
     }
+  }
+}
+
+constexpr uint dense_tokens = 128;  // of a threadgroup
+
+// The last tile of few tokens does less.
+FN void dense_block(const bf16* x, const uint* codes, const bf16* scales, const bf16* biases, void* y,
+                    const GemmArgs& a, unsigned char* memory, uint thread_index, uint3 group) {
+  const uint first_token = group.x * dense_tokens, first_row = group.y * gemm_rows;
+  if (a.n - first_token > 64) {
+    dense_tile<4, 8, 2>(x, codes, scales, biases, y, a, first_token, first_row, memory, thread_index);
+  } else {
+    dense_tile<4, 4, 2>(x, codes, scales, biases, y, a, first_token, first_row, memory, thread_index);
   }
 }
 
