@@ -43,7 +43,7 @@ struct NormArgs {
   float eps;
 };
 
-// y[n, rows] = W x. In gemv_*: W = rows [first_row, first_row + rows) of the matrix.
+// y[n, rows] = W x
 struct GemvArgs {
   uint rows;
   uint cols;
