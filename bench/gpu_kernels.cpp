@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/gpu/devices.h"
+#include "backend/gpu/tuning.h"
 #include "base/dtype.h"
 #include "kernels/catalog.h"
 
@@ -24,6 +25,7 @@ namespace {
 using gpu::BufferView;
 
 constexpr uint32_t hidden = 2048, experts = 256, top_k = 8, slots = 9, width = 512, group_size = 64, vocab = 248320;
+constexpr uint32_t cores = 132;  // that rows are dealt to: those of an H200
 constexpr uint32_t heads = 16, kv_heads = 2, attention_stride = 9216, kv_layers = 10;
 constexpr uint32_t key_heads = 16, value_heads = 32, channels = 8192, delta_stride = 12352;
 
@@ -81,8 +83,9 @@ void add_gemv(std::vector<Case>& cases, uint32_t n) {
     c.buffers = {floats(size_t{n} * s.cols), floats(s.cols)};
     add_matrix(c.buffers, s.rows, s.cols, s.bits);
     c.buffers.push_back(floats(size_t{n} * s.rows));
-    c.args = bytes_of(kernels::GemvArgs{s.rows, s.cols, group_size, 1e-6f});
-    c.groups = {up(s.rows, 16), n, 1};
+    const gpu::RowCut cut = gpu::cut_rows(s.rows, cores);
+    c.args = bytes_of(kernels::GemvArgs{s.rows, s.cols, group_size, 1e-6f, cut.simd_rows, cut.passes});
+    c.groups = {cut.groups, n, 1};
     c.bytes = matrix_bytes(s.rows, s.cols, s.bits);
     c.operations = 2.0 * n * s.rows * s.cols;
     cases.push_back(std::move(c));
@@ -91,8 +94,9 @@ void add_gemv(std::vector<Case>& cases, uint32_t n) {
   c.buffers = {floats(size_t{n} * 4096)};
   add_matrix(c.buffers, hidden, 4096, 4);
   c.buffers.push_back(floats(size_t{n} * hidden));
-  c.args = bytes_of(kernels::GemvArgs{hidden, 4096, group_size, 1e-6f});
-  c.groups = {up(hidden, 16), n, 1};
+  const gpu::RowCut cut = gpu::cut_rows(hidden, cores);
+  c.args = bytes_of(kernels::GemvArgs{hidden, 4096, group_size, 1e-6f, cut.simd_rows, cut.passes});
+  c.groups = {cut.groups, n, 1};
   c.bytes = matrix_bytes(hidden, 4096, 4);
   c.operations = 2.0 * n * hidden * 4096;
   cases.push_back(std::move(c));
@@ -187,13 +191,13 @@ void add_expert_step(std::vector<Case>& cases, uint32_t n) {
                    0});
   Case c{"experts_gate_up_4", tokens, {floats(size_t{n} * hidden), floats(hidden), floats(size_t{n} * all)}};
   for (int i = 0; i < 2; ++i) add_matrix(c.buffers, all * width, hidden, 4);
-  c.buffers.insert(c.buffers.end(), {words(pairs), floats(pairs), floats(pairs * width)});
+  c.buffers.push_back(floats(pairs * width));
   c.args = bytes_of(moe);
   c.groups = {width / 16, slots, n};
   c.bytes = gate_up * g.used();
   c.operations = 4.0 * pairs * hidden * width;
   cases.push_back(std::move(c));
-  Case d{"experts_down_4", tokens, {floats(pairs * width), choices(g.choices), floats(pairs)}};
+  Case d{"experts_down_4", tokens, {floats(pairs * width), floats(size_t{n} * all)}};
   add_matrix(d.buffers, all * hidden, width, 4);
   d.buffers.push_back(floats(size_t{n} * hidden));
   d.args = bytes_of(moe);

@@ -16,30 +16,19 @@ Operand row(const Operand& operand, uint32_t i, uint32_t n) {
 
 }  // namespace
 
-// A threadgroup a core, each with the same rows as far as they can be dealt so, and few passes of many rows rather than many of
-// few.
-kernels::GemvArgs Schedule::gemv_args(const GpuMatrix& m) const {
-  const uint32_t each = ceil_div(m.rows, 8 * tuning_.gemv_groups);  // rows of a simdgroup
-  uint32_t simd_rows = std::min(each, 4u), passes = ceil_div(each, simd_rows);
-  for (uint32_t fewer = simd_rows; fewer > 1; --fewer) {
-    if (ceil_div(each, fewer) * fewer >= passes * simd_rows) continue;
-    simd_rows = fewer;
-    passes = ceil_div(each, fewer);
-  }
-  return {m.rows, m.cols, m.group_size, config_.rms_norm_eps, simd_rows, passes};
-}
-
 void Schedule::norm_gemv(Planner& planner, const GpuMatrix& m, const BufferView& norm, uint32_t n, const Operand& x,
                          const Operand& y) const {
-  const kernels::GemvArgs args = gemv_args(m);
-  planner.add(for_bits("norm_gemv", m), {ceil_div(m.rows, 8 * args.simd_rows * args.passes), n, 1},
-              {x, external(norm), external(m.codes), external(m.scales), external(m.biases), y}, args);
+  const RowCut cut = cut_rows(m.rows, tuning_.gemv_groups);
+  planner.add(for_bits("norm_gemv", m), {cut.groups, n, 1},
+              {x, external(norm), external(m.codes), external(m.scales), external(m.biases), y},
+              kernels::GemvArgs{m.rows, m.cols, m.group_size, config_.rms_norm_eps, cut.simd_rows, cut.passes});
 }
 
 void Schedule::gemv_add(Planner& planner, const GpuMatrix& m, uint32_t n, const Operand& x, const Operand& y) const {
-  const kernels::GemvArgs args = gemv_args(m);
-  planner.add(for_bits("gemv_add", m), {ceil_div(m.rows, 8 * args.simd_rows * args.passes), n, 1},
-              {x, external(m.codes), external(m.scales), external(m.biases), y}, args);
+  const RowCut cut = cut_rows(m.rows, tuning_.gemv_groups);
+  planner.add(for_bits("gemv_add", m), {cut.groups, n, 1},
+              {x, external(m.codes), external(m.scales), external(m.biases), y},
+              kernels::GemvArgs{m.rows, m.cols, m.group_size, 0, cut.simd_rows, cut.passes});
 }
 
 void Schedule::decode(Planner& planner, std::span<GpuState* const> states, const BufferView& tokens,

@@ -59,7 +59,6 @@ class Schedule {
   void prefill_full_attention(Planner& planner, const Chunk& chunk, int layer, const Operand& normed) const;
   void prefill_feed_forward(Planner& planner, const Chunk& chunk, int layer, const Operand& normed) const;
 
-  kernels::GemvArgs gemv_args(const GpuMatrix& m) const;
   void norm_gemv(Planner& planner, const GpuMatrix& m, const BufferView& norm, uint32_t n, const Operand& x,
                  const Operand& y) const;
   void gemv_add(Planner& planner, const GpuMatrix& m, uint32_t n, const Operand& x, const Operand& y) const;

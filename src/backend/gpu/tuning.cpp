@@ -1,6 +1,21 @@
 #include "backend/gpu/tuning.h"
 
+#include <algorithm>
+
 namespace lily::gpu {
+
+RowCut cut_rows(uint32_t rows, uint32_t groups) {
+  const auto ceil_div = [](uint32_t a, uint32_t b) { return (a + b - 1) / b; };
+  const uint32_t each = ceil_div(rows, 8 * groups);  // of a simdgroup
+  RowCut cut{std::min(each, 4u), 0, 0};
+  cut.passes = ceil_div(each, cut.simd_rows);
+  for (uint32_t fewer = cut.simd_rows - 1; fewer > 1; --fewer) {
+    const uint32_t passes = ceil_div(each, fewer);
+    if (passes * fewer < cut.passes * cut.simd_rows) cut = {fewer, passes, 0};
+  }
+  cut.groups = ceil_div(rows, 8 * cut.simd_rows * cut.passes);
+  return cut;
+}
 
 Tuning default_tuning(const DeviceTraits& traits, const ModelConfig& config) {
   Tuning tuning;

@@ -17,6 +17,16 @@ struct Tuning {
   bool concurrent = true;         // independent operations run side by side
 };
 
+// How the rows of a matrix are dealt to `groups` threadgroups of 8 simdgroups for the product with one row.
+struct RowCut {
+  uint32_t simd_rows;  // of a simdgroup at a time, 1 to 4
+  uint32_t passes;
+  uint32_t groups;  // threadgroups that it takes
+};
+
+// The same for each as far as it can be, and few passes of many rows rather than many of few.
+RowCut cut_rows(uint32_t rows, uint32_t groups);
+
 Tuning default_tuning(const DeviceTraits& traits, const ModelConfig& config);
 
 }  // namespace lily::gpu
