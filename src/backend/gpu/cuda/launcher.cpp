@@ -32,22 +32,29 @@ Result<void> Launcher::make() {
   programmatic_launch_ = major >= 9;
   const std::span<const kernels::KernelInfo> catalog = kernels::catalog();
   for (size_t i = 0; i < catalog.size(); ++i) {
-    Kernel kernel{.function = portable_kernel(static_cast<int>(i)), .threads = catalog[i].threads};
+    std::vector<Kernel> kernels = {{.function = portable_kernel(static_cast<int>(i)), .threads = catalog[i].threads}};
     for (const Replacement& other : replacements()) {
       if (other.kernel != catalog[i].name || other.compute_capability > 10 * major + minor) continue;
       if (other.shared_bytes > static_cast<size_t>(shared_bytes)) continue;
-      kernel = {other.function, other.threads, other.shared_bytes, other.grid};
+      kernels.push_back({other.function, other.threads, other.shared_bytes, other.grid, other.applies});
     }
-    kernels_.push_back(kernel);
+    kernels_.push_back(std::move(kernels));
   }
   // A build without code for this GPU shows at the first kernel.
   cudaFuncAttributes attributes;
-  return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernels_[0].function));
+  return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernels_[0][0].function));
+}
+
+const Launcher::Kernel& Launcher::kernel_for(const Dispatch& dispatch) const {
+  const std::vector<Kernel>& kernels = kernels_[dispatch.kernel];
+  size_t last = kernels.size() - 1;
+  while (last > 0 && kernels[last].applies && !kernels[last].applies(dispatch.args.data())) --last;
+  return kernels[last];
 }
 
 Result<void> Launcher::prepare(std::span<const Dispatch> list) {
   for (const Dispatch& dispatch : list) {
-    Kernel& kernel = kernels_[dispatch.kernel];
+    Kernel& kernel = const_cast<Kernel&>(kernel_for(dispatch));
     if (kernel.loaded) continue;
     cudaFuncAttributes attributes;
     LILY_CHECK(check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel.function)));
@@ -97,7 +104,7 @@ Result<void> Launcher::launch_side_by_side(std::span<const Dispatch* const> stag
 }
 
 Result<void> Launcher::launch_one(const Dispatch& dispatch, cudaStream_t stream, bool programmatic) {
-  const Kernel& kernel = kernels_[dispatch.kernel];
+  const Kernel& kernel = kernel_for(dispatch);
   const kernels::KernelInfo& info = kernels::catalog()[dispatch.kernel];
   assert(kernel.loaded && dispatch.buffers.size() == info.accesses.size() && dispatch.args.size() == info.args_bytes);
   assert(dispatch.buffers.size() <= most_buffers);

@@ -28,14 +28,17 @@ class Launcher {
     unsigned threads = 0;
     size_t shared_bytes = 0;
     std::array<uint32_t, 3> (*grid)(const void* args, const std::array<uint32_t, 3>& portable) = nullptr;
+    bool (*applies)(const void* args) = nullptr;
     bool loaded = false;
   };
+
+  const Kernel& kernel_for(const Dispatch& dispatch) const;
 
   Result<void> launch_one(const Dispatch& dispatch, cudaStream_t stream, bool programmatic);
   Result<void> launch_side_by_side(std::span<const Dispatch* const> stage, cudaStream_t stream);
 
   std::shared_ptr<Context> context_;
-  std::vector<Kernel> kernels_;  // by number
+  std::vector<std::vector<Kernel>> kernels_;  // by number: the portable one, then what may take its place
   // Whether a kernel may start while the one before it ends; wait_for_inputs() of the dialect then holds it back.
   bool programmatic_launch_ = false;
 };

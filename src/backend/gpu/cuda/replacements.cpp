@@ -2,6 +2,12 @@
 
 namespace lily::gpu::cuda {
 
-std::span<const Replacement> replacements() { return gemm_replacements(); }
+std::vector<Replacement> replacements() {
+  std::vector<Replacement> all;
+  for (const std::span<const Replacement> some : {gemm_replacements(), step_replacements()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
 
 }  // namespace lily::gpu::cuda

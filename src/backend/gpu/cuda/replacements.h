@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace lily::gpu::cuda {
 
@@ -19,9 +20,12 @@ struct Replacement {
 
   // The grid, from the kernel's arguments and the portable kernel's grid.
   std::array<uint32_t, 3> (*grid)(const void* args, const std::array<uint32_t, 3>& portable) = nullptr;
+  // Whether it has the shapes of these arguments; null: it has all. Of several that do, the last one runs.
+  bool (*applies)(const void* args) = nullptr;
 };
 
-std::span<const Replacement> replacements();  // all of them
+std::vector<Replacement> replacements();  // all of them
 std::span<const Replacement> gemm_replacements();
+std::span<const Replacement> step_replacements();
 
 }  // namespace lily::gpu::cuda
