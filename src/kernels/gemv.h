@@ -78,6 +78,25 @@ FN float stage_panel(threadgroup float* staged, device const float* x, device co
   return squares;
 }
 
+// The products of a pass to y, and zero for the next.
+template <bool norm>
+FN void finish_rows(thread float* products, device float* y, uint row, GemvArgs a, threadgroup const float* sums,
+                    uint lane) {
+  float scale = 1;
+  if (norm) {
+    float sum = 0;
+    for (uint s = 0; s < gemv_simdgroups; ++s) sum += sums[s];
+    scale = rsqrt_f(sum / float(a.cols) + a.eps);
+  }
+  UNROLL
+  for (uint r = 0; r < gemv_simd_rows; ++r) {
+    if (r >= a.simd_rows) break;
+    const float product = simd_sum(products[r]) * scale;
+    products[r] = 0;
+    if (lane == 0 && row + r < a.rows) y[row + r] = norm ? product : y[row + r] + product;
+  }
+}
+
 // y = W (x * weight) / rms(x), or y += W x. The norm is the same for all threadgroups, and cheaper to find again than to wait
 // for: its factor is applied to the products at the end.
 template <uint bits, uint panel, bool norm>
@@ -87,44 +106,33 @@ FN void gemv(device const float* x, device const float* weight, device const uin
   constexpr uint depth = UnitDepth<bits>::depth;
   const uint lane = thread_index % 32, simdgroup = thread_index / 32;
   const GemvWork<bits> work = gemv_work<bits>(a, group, simdgroup);
-  UnitRows<bits, gemv_simd_rows, depth> now, next;
-  load_rows(now, work, a, 0, lane, codes, scales, biases);
-  load_rows(next, work, a, 1, lane, codes, scales, biases);
+  UnitRows<bits, gemv_simd_rows, depth> rows[2];
+  load_rows(rows[0], work, a, 0, lane, codes, scales, biases);
+  load_rows(rows[1], work, a, 1, lane, codes, scales, biases);
   wait_for_inputs();
   x += group.y * a.cols;
   float products[gemv_simd_rows], squares = 0;
   for (uint r = 0; r < gemv_simd_rows; ++r) products[r] = 0;
-  for (uint piece = 0; piece < work.count; ++piece) {
-    const uint step = piece % work.steps;
-    if (step % panel == 0 && (piece == 0 || work.steps > panel)) {
-      if (piece > 0) threadgroup_sync();  // the panel before has been read
-      const float part = stage_panel<depth, panel>(staged, x, weight, norm, step, a.cols, thread_index);
-      if (norm && piece < work.steps) {
-        squares += simd_sum(part);
-        if (lane == 0) sums[simdgroup] = squares;
-      }
-      threadgroup_sync();
-    }
-    add_products(products, now, a.simd_rows, staged + step % panel * Staged<depth>::floats,
-                 work.units - step * depth * 32, lane);
-    now = next;
-    load_rows(next, work, a, piece + 2, lane, codes, scales, biases);
-    if (step + 1 < work.steps) continue;
-    float scale = 1;
-    if (norm) {
-      float sum = 0;
-      for (uint s = 0; s < gemv_simdgroups; ++s) sum += sums[s];
-      scale = rsqrt_f(sum / float(a.cols) + a.eps);
-    }
-    const uint row = row_of(work, a, piece);
+  for (uint pair = 0; pair < work.count; pair += 2) {
     UNROLL
-    for (uint r = 0; r < gemv_simd_rows; ++r) {
-      if (r >= a.simd_rows) break;
-      const float product = simd_sum(products[r]);
-      products[r] = 0;
-      if (lane != 0 || row + r >= a.rows) continue;
-      device float* out = y + group.y * a.rows + row + r;
-      *out = norm ? product * scale : *out + product;
+    for (uint k = 0; k < 2; ++k) {  // each buffer at its own place: to move one would be to wait for its loads
+      const uint piece = pair + k, step = piece % work.steps;
+      if (piece >= work.count) break;
+      if (step % panel == 0 && (piece == 0 || work.steps > panel)) {
+        if (piece > 0) threadgroup_sync();  // the panel before has been read
+        const float part = stage_panel<depth, panel>(staged, x, weight, norm, step, a.cols, thread_index);
+        if (norm && piece < work.steps) {
+          squares += simd_sum(part);
+          if (lane == 0) sums[simdgroup] = squares;
+        }
+        threadgroup_sync();
+      }
+      add_products(products, rows[k], a.simd_rows, staged + step % panel * Staged<depth>::floats,
+                   work.units - step * depth * 32, lane);
+      load_rows(rows[k], work, a, piece + 2, lane, codes, scales, biases);
+      if (step + 1 == work.steps) {
+        finish_rows<norm>(products, y + group.y * a.rows, row_of(work, a, piece), a, sums, lane);
+      }
     }
   }
 }

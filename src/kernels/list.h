@@ -33,7 +33,7 @@
   X(delta_norm, 128, "rrrw", DeltaArgs)
 
 #define LILY_ATTENTION_KERNELS(X)                      \
-  X(attend_step, 256, "rrrrrruww", AttentionArgs)      \
+  X(attend_step, 256, "rrrreeuww", AttentionArgs)      \
   X(attend_merge, 256, "rrw", AttentionArgs)           \
   X(attention_prepare, 256, "rrrrrruw", AttentionArgs) \
   X(attend_chunk, 128, "rrrrrw", AttentionArgs)

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(256, 2 / chunks)
   gemv_4<chunks, true>(x, weight, codes, scales, biases, y, a, partial, squares);
 }
 
-__global__ void __launch_bounds__(256, 1)
+__global__ void __launch_bounds__(256, 2)
     tensor_gemv_add(const float* x, WEIGHTS(1, uint, codes), WEIGHTS(2, bf16, scales), WEIGHTS(3, bf16, biases),
                     float* y, ARGS(5, GemvArgs, a)) {
   SHARED(float, partial, 2 * 8 * step_rows);
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(256, 2)
             squares, best, chosen);
 }
 
-__global__ void __launch_bounds__(288, 1)
+__global__ void __launch_bounds__(288, 2)
     tensor_step_down(const float* y, const float* logits, WEIGHTS(2, uint, codes), WEIGHTS(3, bf16, scales),
                      WEIGHTS(4, bf16, biases), float* x, ARGS(6, MoeArgs, a)) {
   SHARED(float, partial, 9 * step_rows);
@@ -63,14 +63,16 @@ namespace {
 
 using Grid = std::array<uint32_t, 3>;
 
-// Two blocks a multiprocessor, with the same number of tiles each as far as it can be.
+// A block a multiprocessor, with the same number of tiles each as far as it can be: half of its registers stay free for the
+// next kernel, which fetches its first codes meanwhile.
 uint32_t blocks_for(uint32_t tiles) {
   static const uint32_t blocks = [] {
     int count = 0;
     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
-    return 2 * static_cast<uint32_t>(count > 0 ? count : 1);
+    return static_cast<uint32_t>(count > 0 ? count : 1);
   }();
-  const uint32_t each = (tiles + blocks - 1) / blocks;
+  const uint32_t at_once = tiles < 32 * blocks ? blocks : 2 * blocks;  // a long stream hides more in two
+  const uint32_t each = (tiles + at_once - 1) / at_once;
   return (tiles + each - 1) / each;
 }
 

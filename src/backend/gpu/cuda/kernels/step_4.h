@@ -131,13 +131,14 @@ FN float sum_of_row(const float* partial, uint row) {
 }
 
 // gemv.h's work: y = W (x * weight) / rms(x), or y += W x. 8 warps; warp w takes chunks w and w + 8. Tiles of 16 rows are dealt
-// to the blocks, two of them on their way at any time.
+// to the blocks; their codes are asked for some tiles ahead.
 template <uint chunks, bool norm>
 FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf16* scales, const bf16* biases, float* y,
                const GemvArgs& a, float* partial, float* squares) {
   const uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (a.rows + step_rows - 1) / step_rows;
   const uint shift = log2_u(a.group_size);
-  CodeChunk now[chunks], next[chunks];
+  constexpr uint ahead = chunks == 1 ? 3 : 1;  // tiles on their way
+  CodeChunk codes_ahead[ahead][chunks];
   const auto load = [&](CodeChunk(&to)[chunks], uint tile) {
     if (tile >= tiles) return;
     const uint row = tile * step_rows + lane / 4;
@@ -149,8 +150,8 @@ FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf1
       if (column < a.cols) load_chunk(to[i], rows, column, shift, lane);
     }
   };
-  load(now, blockIdx.x);
-  load(next, blockIdx.x + gridDim.x);
+#pragma unroll
+  for (uint k = 0; k < ahead; ++k) load(codes_ahead[k], blockIdx.x + k * gridDim.x);
   float weights[norm ? chunks : 1][16];
   if (norm) {
 #pragma unroll
@@ -182,29 +183,38 @@ FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf1
     square = simd_sum(square) * 0.5f;  // every column is in two lanes
     if (lane == 0) squares[warp] = square;
   }
+  const bool finishes = threadIdx.x < step_rows;
+  float before = 0;  // of y, on its way while the first tile is computed
+  if (!norm && finishes && blockIdx.x * step_rows + threadIdx.x < a.rows)
+    before = y[blockIdx.x * step_rows + threadIdx.x];
   uint half = 0;
-  for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    float sums[2] = {0, 0};
+  // Each buffer has its own place in the unrolled loop: to move one would be to wait for its loads.
+  for (uint first = blockIdx.x; first < tiles; first += ahead * gridDim.x) {
 #pragma unroll
-    for (uint i = 0; i < chunks; ++i) {
-      if ((warp + i * 8) * chunk_columns < a.cols) multiply_chunk(sums, now[i], row[i], lane);
-      now[i] = next[i];
-    }
-    load(next, tile + 2 * gridDim.x);
-    float* mine = partial + half * 8 * step_rows;
-    half = 1 - half;
-    leave_sums(mine, sums, warp, lane);
-    __syncthreads();
-    const uint out = tile * step_rows + threadIdx.x;
-    if (threadIdx.x >= step_rows || out >= a.rows) continue;
-    float sum = sum_of_row<8>(mine, threadIdx.x);
-    if (norm) {
-      float total = 0;
+    for (uint k = 0; k < ahead; ++k) {
+      const uint tile = first + k * gridDim.x;
+      if (tile >= tiles) break;
+      float sums[2] = {0, 0};
 #pragma unroll
-      for (uint w = 0; w < 8; ++w) total += squares[w];
-      y[out] = sum * rsqrt_f(total / float(a.cols) + a.eps);
-    } else {
-      y[out] += sum;
+      for (uint i = 0; i < chunks; ++i) {
+        if ((warp + i * 8) * chunk_columns < a.cols) multiply_chunk(sums, codes_ahead[k][i], row[i], lane);
+      }
+      load(codes_ahead[k], tile + ahead * gridDim.x);
+      float* mine = partial + half * 8 * step_rows;
+      half = 1 - half;
+      leave_sums(mine, sums, warp, lane);
+      __syncthreads();
+      const uint out = tile * step_rows + threadIdx.x;
+      if (!finishes || out >= a.rows) continue;
+      float sum = sum_of_row<8>(mine, threadIdx.x);
+      if (norm) {
+        float total = 0;
+#pragma unroll
+        for (uint w = 0; w < 8; ++w) total += squares[w];
+        y[out] = sum * rsqrt_f(total / float(a.cols) + a.eps);
+      } else {
+        y[out] = (tile == blockIdx.x ? before : y[out]) + sum;
+      }
     }
   }
 }
@@ -225,7 +235,8 @@ FN void gate_up_4(const float* x, const float* weight, const float* logits, cons
   y += token * slots * a.width;
   if (works) load_row(v, x, column, lane);
   choose_experts<8>(logits + token * a.logits_stride, a.experts, a.top_k, best, chosen, threadIdx.x);
-  CodeChunk now, next;
+  constexpr uint ahead = 2;
+  CodeChunk codes_ahead[ahead];
   const auto load = [&](CodeChunk& to, uint tile) {
     if (tile >= tiles || !works) return;
     const uint slot = tile / slot_tiles, expert = slot < a.top_k ? chosen[slot] : a.experts + slot - a.top_k;
@@ -234,8 +245,8 @@ FN void gate_up_4(const float* x, const float* weight, const float* logits, cons
         to, code_rows(gate_codes, gate_scales, gate_biases, row, up_codes, up_scales, up_biases, row, a.hidden, shift),
         column, shift, lane);
   };
-  load(now, blockIdx.x);
-  load(next, blockIdx.x + gridDim.x);
+#pragma unroll
+  for (uint k = 0; k < ahead; ++k) load(codes_ahead[k], blockIdx.x + k * gridDim.x);
   RowChunk row;
   float square = 0;
   if (works) {
@@ -249,22 +260,26 @@ FN void gate_up_4(const float* x, const float* weight, const float* logits, cons
   square = simd_sum(square) * 0.5f;  // every column is in two lanes
   if (lane == 0) squares[warp] = square;
   uint half = 0;
-  for (uint tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    float sums[2] = {0, 0};
-    if (works) multiply_chunk(sums, now, row, lane);
-    now = next;
-    load(next, tile + 2 * gridDim.x);
-    float* mine = partial + half * 8 * step_rows;
-    half = 1 - half;
-    leave_sums(mine, sums, warp, lane);
-    __syncthreads();
-    if (threadIdx.x >= 8) continue;
-    float total = 0;
+  for (uint first = blockIdx.x; first < tiles; first += ahead * gridDim.x) {
 #pragma unroll
-    for (uint w = 0; w < 8; ++w) total += squares[w];
-    const float scale = rsqrt_f(total / float(a.hidden) + a.eps);
-    const float gate = sum_of_row<8>(mine, threadIdx.x) * scale, up = sum_of_row<8>(mine, threadIdx.x + 8) * scale;
-    y[tile * 8 + threadIdx.x] = gate / (1.0f + exp_f(-gate)) * up;
+    for (uint k = 0; k < ahead; ++k) {
+      const uint tile = first + k * gridDim.x;
+      if (tile >= tiles) break;
+      float sums[2] = {0, 0};
+      if (works) multiply_chunk(sums, codes_ahead[k], row, lane);
+      load(codes_ahead[k], tile + ahead * gridDim.x);
+      float* mine = partial + half * 8 * step_rows;
+      half = 1 - half;
+      leave_sums(mine, sums, warp, lane);
+      __syncthreads();
+      if (threadIdx.x >= 8) continue;
+      float total = 0;
+#pragma unroll
+      for (uint w = 0; w < 8; ++w) total += squares[w];
+      const float scale = rsqrt_f(total / float(a.hidden) + a.eps);
+      const float gate = sum_of_row<8>(mine, threadIdx.x) * scale, up = sum_of_row<8>(mine, threadIdx.x + 8) * scale;
+      y[tile * 8 + threadIdx.x] = gate / (1.0f + exp_f(-gate)) * up;
+    }
   }
 }
 
