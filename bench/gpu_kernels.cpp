@@ -329,7 +329,7 @@ void add_attention(std::vector<Case>& cases, uint32_t n, uint32_t context) {
                      tokens,
                      {floats(attention_stride), partial, floats(heads * D)},
                      bytes_of(a),
-                     {heads, 1, 1},
+                     {heads, 4, 1},
                      4.0 * heads * a.splits * D,
                      0});
     return;

@@ -20,6 +20,7 @@ constexpr uint rope_low = 1024;        // positions of the finer of the two RoPE
 constexpr uint max_experts = 512;      // of a layer
 constexpr uint max_slots = 32;         // of a token
 constexpr uint max_candidates = 64;    // that sampling looks at
+constexpr uint max_splits = 256;       // of a context (decode)
 
 // What a decode step reads and leaves of one sequence.
 struct SequenceStep {

@@ -35,56 +35,54 @@ FN uint4 pack_part(HeadPart part) {
   return packed;
 }
 
-FN void normalize_part(thread HeadPart& part, HeadPart weight, float eps) {
+FN void normalize_part(thread HeadPart& part, device const float* weight, float eps, uint lane) {
   float squares = 0;
   UNROLL
   for (uint i = 0; i < 8; ++i) squares += part.v[i] * part.v[i];
   const float scale = rsqrt_f(simd_sum(squares) / float(head_dim) + eps);
   UNROLL
-  for (uint i = 0; i < 8; ++i) part.v[i] *= scale * weight.v[i];
+  for (uint i = 0; i < 8; ++i) part.v[i] *= scale * weight[lane * 8 + i];
 }
 
-// How RoPE turns this lane's dimensions at a position: v * cosine + partner's v * sine, where lane `partner` holds the other
-// halves of the pairs (i, i + rotary_dim / 2). Lanes behind the turned dimensions have cosine 1 and sine 0.
-struct Turn {
-  HeadPart cosine, sine;
-  uint partner;
+// Cosines and sines of eight neighbouring frequencies from the table of angles: pairs (cos, sin).
+struct Angles {
+  float4 v[4];
 };
+FN Angles load_angles(device const float* from) {
+  Angles angles;
+  UNROLL
+  for (uint i = 0; i < 4; ++i) angles.v[i] = load_float4(from + i * 4);
+  return angles;
+}
 
-// The angle of a position is the sum of the angles of position % rope_low and of the rest, which the table has. rotary_dim is a
-// multiple of 16.
-FN Turn turn_at(device const float* rope, uint rotary_dim, uint position, uint lane) {
+// Turns the pairs (i, i + rotary_dim / 2). The angle of a position is the sum of the angles of position % rope_low and of the
+// rest, which the table has. rotary_dim is a multiple of 16, so that a lane's partner is one lane.
+FN void rotate_part(thread HeadPart& part, device const float* rope, uint rotary_dim, uint position, uint lane) {
   const uint half_lanes = rotary_dim / 16, half_dim = rotary_dim / 2;
   const bool turns = lane < 2 * half_lanes, second = lane >= half_lanes;
-  Turn turn;
-  turn.partner = !turns ? lane : second ? lane - half_lanes : lane + half_lanes;
+  const uint partner = !turns ? lane : second ? lane - half_lanes : lane + half_lanes;
   const uint first = turns ? lane * 8 % half_dim * 2 : 0;
-  device const float* low = rope + position % rope_low * rotary_dim + first;
-  device const float* high = rope + (rope_low + position / rope_low) * rotary_dim + first;
-  UNROLL
-  for (uint i = 0; i < 8; i += 2) {
-    const float4 a = load_float4(low + i * 2), b = load_float4(high + i * 2);
-    const float sine = a.x * b.y + a.y * b.x, next_sine = a.z * b.w + a.w * b.z;
-    turn.cosine.v[i] = turns ? a.x * b.x - a.y * b.y : 1.0f;
-    turn.cosine.v[i + 1] = turns ? a.z * b.z - a.w * b.w : 1.0f;
-    turn.sine.v[i] = !turns ? 0.0f : second ? sine : -sine;
-    turn.sine.v[i + 1] = !turns ? 0.0f : second ? next_sine : -next_sine;
-  }
-  return turn;
-}
-
-FN void rotate_part(thread HeadPart& part, Turn turn) {
+  const Angles low = load_angles(rope + position % rope_low * rotary_dim + first);
+  const Angles high = load_angles(rope + (rope_low + position / rope_low) * rotary_dim + first);
   UNROLL
   for (uint i = 0; i < 8; ++i) {
-    part.v[i] = part.v[i] * turn.cosine.v[i] + simd_shuffle(part.v[i], turn.partner) * turn.sine.v[i];
+    const float4 l = low.v[i / 2], h = high.v[i / 2];
+    const float low_cos = i % 2 ? l.z : l.x, low_sin = i % 2 ? l.w : l.y;
+    const float high_cos = i % 2 ? h.z : h.x, high_sin = i % 2 ? h.w : h.y;
+    const float cosine = low_cos * high_cos - low_sin * high_sin, sine = low_cos * high_sin + low_sin * high_cos;
+    const float other = simd_shuffle(part.v[i], partner);
+    const float turned = part.v[i] * cosine + (second ? other * sine : -other * sine);
+    part.v[i] = turns ? turned : part.v[i];
   }
 }
 
-// Where the key of a token begins in the pool; its value is kv_heads * kv_block_tokens * head_dim further.
-FN ulong key_place(device const uint* blocks, AttentionArgs a, uint kv_head, uint token) {
-  const uint block = blocks[token / kv_block_tokens];
+// Where the keys of a KV head begin in a block of the pool; their values are kv_heads * kv_block_tokens * head_dim further.
+FN ulong block_place(uint block, AttentionArgs a, uint kv_head) {
   const uint head = (block * a.kv_layers + a.kv_layer) * 2 * a.kv_heads + kv_head;
-  return (ulong(head) * kv_block_tokens + token % kv_block_tokens) * head_dim;
+  return ulong(head) * kv_block_tokens * head_dim;
+}
+FN ulong key_place(device const uint* blocks, AttentionArgs a, uint kv_head, uint token) {
+  return block_place(blocks[token / kv_block_tokens], a, kv_head) + token % kv_block_tokens * head_dim;
 }
 FN ulong value_distance(AttentionArgs a) { return ulong(a.kv_heads) * kv_block_tokens * head_dim; }
 
@@ -102,11 +100,10 @@ KERNEL(256, attention_prepare, IN(0, bf16, projections), WEIGHTS(1, float, q_nor
   if (token >= a.n) return;  // the whole simdgroup, and there is no barrier
   device const bf16* row = projections + token * a.stride;
   const uint position = step[0].position + token;
-  const Turn turn = turn_at(rope, a.rotary_dim, position, lane);
   if (head < a.heads) {
     HeadPart part = head_part(row + head * 2 * head_dim, lane);
-    normalize_part(part, head_part(q_norm, lane), a.eps);
-    rotate_part(part, turn);
+    normalize_part(part, q_norm, a.eps, lane);
+    rotate_part(part, rope, a.rotary_dim, position, lane);
     UNROLL
     for (uint i = 0; i < 8; ++i) part.v[i] *= 0.0625f;  // 1 / sqrt(head_dim)
     store_uint4(q + (token * a.heads + head) * head_dim + lane * 8, pack_part(part));
@@ -116,8 +113,8 @@ KERNEL(256, attention_prepare, IN(0, bf16, projections), WEIGHTS(1, float, q_nor
   device const bf16* keys = row + 2 * a.heads * head_dim;
   device bf16* to = pool + key_place(blocks, a, kv_head, position) + lane * 8;
   HeadPart part = head_part(keys + kv_head * head_dim, lane);
-  normalize_part(part, head_part(k_norm, lane), a.eps);
-  rotate_part(part, turn);
+  normalize_part(part, k_norm, a.eps, lane);
+  rotate_part(part, rope, a.rotary_dim, position, lane);
   store_uint4(to, pack_part(part));
   store_uint4(to + value_distance(a), load_uint4(keys + (a.kv_heads + kv_head) * head_dim + lane * 8));
 }

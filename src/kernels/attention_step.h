@@ -1,5 +1,8 @@
 // Decode attention: one token against its context. The heads of a KV head sit in one threadgroup, so that each key and value is
 // read once; a long context is split among threadgroups, whose partial softmaxes are merged.
+//
+// Both products are the matrix unit's, whose tiles have 16 rows: 8 query heads, and what rounding to bf16 takes from them. The
+// sum of the two products is as good as float32 queries and weights, and costs no more than half-empty tiles would.
 #pragma once
 
 #include "kernels/attention.h"
@@ -7,240 +10,246 @@
 namespace lily::kernels {
 
 constexpr uint step_heads = 8;  // query heads that a pass over the context serves
-constexpr uint step_keys = 4;   // that a simdgroup loads at once
+constexpr uint step_keys = 32;  // of a tile; divides a block of the pool
+constexpr uint step_ld = head_dim + 8, step_score_ld = step_keys + 4, step_weight_ld = step_keys + 8;
 constexpr float lowest = -3.0e38f;
 
-// What a simdgroup has seen: for each head the largest score, the sum of exp(score - largest), and that sum over values.
-struct Softmax {
-  float sum[step_heads][8];  // dimensions 8 * lane and on
-  float largest, total;      // of head lane / 4
+// Of a threadgroup: tiles [first, end) of the context up to `position`, of all `tiles`.
+struct StepSplit {
+  uint first, end, tiles, position, kv_head;
 };
 
-// Sums eight values over all lanes at once: lane l gets the sum of value l / 4. Each exchange halves what is left to add.
-FN float sum_eight(thread float* v, uint lane) {
-  UNROLL
-  for (uint i = 0; i < 4; ++i) {
-    const float give = lane & 16 ? v[i] : v[i + 4], keep = lane & 16 ? v[i + 4] : v[i];
-    v[i] = keep + simd_shuffle_xor(give, 16);
-  }
-  UNROLL
-  for (uint i = 0; i < 2; ++i) {
-    const float give = lane & 8 ? v[i] : v[i + 2], keep = lane & 8 ? v[i + 2] : v[i];
-    v[i] = keep + simd_shuffle_xor(give, 8);
-  }
-  const float give = lane & 4 ? v[0] : v[1], keep = lane & 4 ? v[1] : v[0];
-  float sum = keep + simd_shuffle_xor(give, 4);
-  sum += simd_shuffle_xor(sum, 2);
-  return sum + simd_shuffle_xor(sum, 1);
+FN StepSplit step_split(uint position, uint split, uint splits, uint kv_head) {
+  StepSplit s;
+  s.position = position;
+  s.tiles = position / step_keys + 1;
+  s.first = s.tiles * split / splits;
+  s.end = s.tiles * (split + 1) / splits;
+  s.kv_head = kv_head;
+  return s;
 }
 
-// `count` keys with their values; the last ones of step_keys may be absent.
-FN void add_keys(thread Softmax& seen, thread const HeadPart* queries, thread const uint4* keys,
-                 thread const uint4* values, uint count, uint lane) {
-  float score[step_keys], top = seen.largest;
+// x as the sum of two bf16.
+FN float rest_of(float x) { return x - to_float(to_bf16(x)); }
+
+// The queries of a pass, a head a simdgroup, to queries [16, step_ld].
+FN void load_step_queries(threadgroup bf16* queries, device const float* heads, uint count, device const float* q_norm,
+                          device const float* rope, AttentionArgs a, uint position, uint simdgroup, uint lane) {
+  HeadPart part = head_part(heads + min_u(simdgroup, count - 1) * 2 * head_dim, lane), rest;
+  normalize_part(part, q_norm, a.eps, lane);
+  rotate_part(part, rope, a.rotary_dim, position, lane);
   UNROLL
-  for (uint k = 0; k < step_keys; ++k) {
-    float products[step_heads];
-    const float2 a = unpack_bf16(keys[k].x), b = unpack_bf16(keys[k].y), c = unpack_bf16(keys[k].z),
-                 d = unpack_bf16(keys[k].w);
-    UNROLL
-    for (uint h = 0; h < step_heads; ++h) {
-      thread const float* q = queries[h].v;
-      products[h] =
-          q[0] * a.x + q[1] * a.y + q[2] * b.x + q[3] * b.y + q[4] * c.x + q[5] * c.y + q[6] * d.x + q[7] * d.y;
-    }
-    score[k] = sum_eight(products, lane);
-    if (k < count) top = max_f(top, score[k]);
+  for (uint i = 0; i < 8; ++i) {
+    part.v[i] *= 0.0625f;  // 1 / sqrt(head_dim)
+    rest.v[i] = rest_of(part.v[i]);
   }
-  const float shrink = exp_f(seen.largest - top);
-  seen.largest = top;
-  seen.total *= shrink;
-  UNROLL
-  for (uint h = 0; h < step_heads; ++h) {
-    const float factor = simd_shuffle(shrink, h * 4);
-    UNROLL
-    for (uint i = 0; i < 8; ++i) seen.sum[h][i] *= factor;
-  }
-  UNROLL
-  for (uint k = 0; k < step_keys; ++k) {
-    const float weight = k < count ? exp_f(score[k] - top) : 0;
-    seen.total += weight;
-    const float2 a = unpack_bf16(values[k].x), b = unpack_bf16(values[k].y), c = unpack_bf16(values[k].z),
-                 d = unpack_bf16(values[k].w);
-    UNROLL
-    for (uint h = 0; h < step_heads; ++h) {
-      const float w = simd_shuffle(weight, h * 4);
-      seen.sum[h][0] += w * a.x, seen.sum[h][1] += w * a.y, seen.sum[h][2] += w * b.x, seen.sum[h][3] += w * b.y;
-      seen.sum[h][4] += w * c.x, seen.sum[h][5] += w * c.y, seen.sum[h][6] += w * d.x, seen.sum[h][7] += w * d.y;
-    }
-  }
+  store_uint4(queries + simdgroup * step_ld + lane * 8, pack_part(part));
+  store_uint4(queries + (step_heads + simdgroup) * step_ld + lane * 8, pack_part(rest));
 }
 
-// Tokens [first, end) of the context for one threadgroup, dealt to its simdgroups step_keys at a time.
-FN void pass_over_keys(thread Softmax& seen, thread const HeadPart* queries, device bf16* pool,
-                       device const uint* blocks, AttentionArgs a, uint kv_head, uint first, uint end, uint simdgroup,
-                       uint lane) {
-  const ulong distance = value_distance(a);
-  for (uint token = first + simdgroup * step_keys; token < end; token += 8 * step_keys) {
-    const uint count = min_u(step_keys, end - token);
-    uint4 keys[step_keys], values[step_keys];
-    UNROLL
-    for (uint k = 0; k < step_keys; ++k) {
-      device const bf16* key = pool + key_place(blocks, a, kv_head, min_u(token + k, end - 1)) + lane * 8;
-      keys[k] = load_uint4(key);
-      values[k] = load_uint4(key + distance);
-    }
-    add_keys(seen, queries, keys, values, count, lane);
+// The new token's key (by simdgroup 0) and value (by simdgroup 1) to the pool, and as they are there to fresh [2, D].
+FN void store_new_token(threadgroup bf16* fresh, device const float* keys, device const float* k_norm,
+                        device const float* rope, device bf16* to, AttentionArgs a, uint kv_head, uint position,
+                        uint simdgroup, uint lane) {
+  if (simdgroup > 1) return;
+  HeadPart part = head_part(keys + (simdgroup == 0 ? kv_head : a.kv_heads + kv_head) * head_dim, lane);
+  if (simdgroup == 0) {
+    normalize_part(part, k_norm, a.eps, lane);
+    rotate_part(part, rope, a.rotary_dim, position, lane);
+  }
+  const uint4 packed = pack_part(part);
+  store_uint4(to + (simdgroup == 0 ? 0 : value_distance(a)) + lane * 8, packed);
+  store_uint4(fresh + simdgroup * head_dim + lane * 8, packed);
+}
+
+// Keys or values of a tile on their way through registers: rows simdgroup + 8 i, of which the first `count` exist. The others
+// are zero: no weight of zero may meet a NaN.
+struct StepRows {
+  uint4 v[step_keys / 8];
+};
+FN StepRows load_step_rows(device const bf16* from, uint count, uint simdgroup, uint lane) {
+  StepRows rows;
+  UNROLL
+  for (uint i = 0; i < step_keys / 8; ++i) {
+    const uint row = simdgroup + 8 * i;
+    rows.v[i].x = rows.v[i].y = rows.v[i].z = rows.v[i].w = 0;
+    if (row < count) rows.v[i] = load_uint4(from + row * head_dim + lane * 8);
+  }
+  return rows;
+}
+// Row `fresh_row`, where the tile has it, is the new token's.
+FN void store_step_rows(threadgroup bf16* to, thread const StepRows& rows, threadgroup const bf16* fresh,
+                        uint fresh_row, uint simdgroup, uint lane) {
+  UNROLL
+  for (uint i = 0; i < step_keys / 8; ++i) {
+    const uint row = simdgroup + 8 * i;
+    store_uint4(to + row * step_ld + lane * 8, row == fresh_row ? load_uint4(fresh + lane * 8) : rows.v[i]);
   }
 }
 
-// The threadgroup that has the token's own place writes its key and value; the next barrier shows them to the others.
-FN void store_new_token(device const float* keys, HeadPart k_norm, Turn turn, device bf16* pool,
-                        device const uint* blocks, AttentionArgs a, uint kv_head, uint position, uint simdgroup,
-                        uint lane) {
-  device bf16* to = pool + key_place(blocks, a, kv_head, position) + lane * 8;
-  if (simdgroup == 6) {
-    HeadPart part = head_part(keys + kv_head * head_dim, lane);
-    normalize_part(part, k_norm, a.eps);
-    rotate_part(part, turn);
-    store_uint4(to, pack_part(part));
-  } else if (simdgroup == 7) {
-    store_uint4(to + value_distance(a), pack_part(head_part(keys + (a.kv_heads + kv_head) * head_dim, lane)));
-  }
+// scores [2, 16, step_score_ld]: the products over each half of D. A simdgroup has 8 keys and one half.
+FN void step_scores(threadgroup float* scores, threadgroup const bf16* queries, threadgroup const bf16* keys,
+                    uint simdgroup) {
+  const uint first = simdgroup % 4 * 8, half = simdgroup / 4, d = half * (head_dim / 2);
+  Tile<16, 8> score;
+  tile_zero(score);
+  tile_mma<16, 8, head_dim / 2>(score, queries + d, step_ld, keys + first * step_ld + d, step_ld);
+  tile_store(score, scores + half * 16 * step_score_ld + first, step_score_ld);
 }
 
-// Each simdgroup prepares one query head and leaves it in shared [step_heads, D]; heads that are not there are zero.
-FN void share_queries(threadgroup float* shared, device const float* projections, HeadPart q_norm, Turn turn,
-                      AttentionArgs a, uint first_head, uint heads, uint simdgroup, uint lane) {
-  const uint head = first_head + min_u(simdgroup, heads - 1);
-  const float scale = simdgroup < heads ? 0.0625f : 0.0f;  // 1 / sqrt(head_dim)
-  HeadPart part = head_part(projections + head * 2 * head_dim, lane);
-  normalize_part(part, q_norm, a.eps);
-  rotate_part(part, turn);
+// Scores -> weights [16, step_weight_ld], and by what sums so far shrink. Simdgroup s has head s, a lane one key.
+FN void step_softmax(threadgroup const float* scores, threadgroup bf16* weights, threadgroup float* shrink,
+                     thread float& largest, thread float& total, uint visible, uint simdgroup, uint lane) {
+  float score = 0;
   UNROLL
-  for (uint i = 0; i < 8; i += 4) {
-    float4 v;
-    v.x = part.v[i] * scale, v.y = part.v[i + 1] * scale, v.z = part.v[i + 2] * scale, v.w = part.v[i + 3] * scale;
-    store_float4(shared + simdgroup * head_dim + lane * 8 + i, v);
-  }
+  for (uint i = 0; i < 4; ++i) score += scores[(simdgroup + i * step_heads) * step_score_ld + lane];
+  const float top = max_f(largest, simd_max(lane < visible ? score : lowest));
+  const float weight = lane < visible ? exp_f(score - top) : 0.0f, factor = exp_f(largest - top);
+  weights[simdgroup * step_weight_ld + lane] = to_bf16(weight);
+  weights[(step_heads + simdgroup) * step_weight_ld + lane] = to_bf16(rest_of(weight));
+  if (lane < 2) shrink[lane * step_heads + simdgroup] = factor;
+  total = total * factor + weight;  // of the lane's keys
+  largest = top;
 }
 
-// Puts what the 8 simdgroups have seen together, two heads at a time, and gives it to y or to partial.
-//   shared [2, 8, D], largest and totals [8, step_heads]
-FN void finish_heads(thread const Softmax& seen, threadgroup float* shared, threadgroup float* largest,
-                     threadgroup float* totals, device const float* projections, device float* y, device float* partial,
-                     AttentionArgs a, uint first_head, uint heads, uint split, uint simdgroup, uint lane,
-                     uint thread_index) {
-  if (lane % 4 == 0) {
-    largest[simdgroup * step_heads + lane / 4] = seen.largest;
-    totals[simdgroup * step_heads + lane / 4] = seen.total;
-  }
-  UNROLL
-  for (uint h = 0; h < step_heads; h += 2) {
-    threadgroup_sync();  // the heads before have been read
-    float top[2], total[2];
-    UNROLL
-    for (uint p = 0; p < 2; ++p) {
-      top[p] = lowest;
-      total[p] = 0;
-      UNROLL
-      for (uint s = 0; s < 8; ++s) top[p] = max_f(top[p], largest[s * step_heads + h + p]);
-      UNROLL
-      for (uint s = 0; s < 8; ++s) {
-        total[p] += totals[s * step_heads + h + p] * exp_f(largest[s * step_heads + h + p] - top[p]);
-      }
-      const float factor = exp_f(largest[simdgroup * step_heads + h + p] - top[p]);
-      UNROLL
-      for (uint i = 0; i < 8; i += 4) {
-        thread const float* sum = seen.sum[h + p] + i;
-        float4 v;
-        v.x = sum[0] * factor, v.y = sum[1] * factor, v.z = sum[2] * factor, v.w = sum[3] * factor;
-        store_float4(shared + (p * 8 + simdgroup) * head_dim + lane * 8 + i, v);
-      }
-    }
-    threadgroup_sync();
-    UNROLL
-    for (uint p = 0; p < 2; ++p) {
-      if (h + p >= heads) continue;
-      float sum = 0;
-      UNROLL
-      for (uint s = 0; s < 8; ++s) sum += shared[(p * 8 + s) * head_dim + thread_index];
-      const uint head = first_head + h + p;
-      if (a.splits == 1) {
-        const float gate = projections[(head * 2 + 1) * head_dim + thread_index];
-        y[head * head_dim + thread_index] = sum / total[p] * sigmoid_f(gate);
-      } else {
-        device float* out = partial + (head * a.splits + split) * (head_dim + 2);
-        out[thread_index] = sum;
-        if (thread_index == 0) {
-          out[head_dim] = top[p];
-          out[head_dim + 1] = total[p];
-        }
+// What a pass has seen, for its heads, to y or to partial.
+FN void finish_heads(threadgroup const float* sums, threadgroup const float* largest, threadgroup const float* totals,
+                     device const float* projections, device float* y, device float* partial, AttentionArgs a,
+                     uint first_head, uint heads, uint split, uint thread_index) {
+  for (uint h = 0; h < heads; ++h) {
+    const uint head = first_head + h;
+    const float sum = sums[h * step_ld + thread_index] + sums[(step_heads + h) * step_ld + thread_index];
+    if (a.splits == 1) {
+      const float gate = projections[(head * 2 + 1) * head_dim + thread_index];
+      y[head * head_dim + thread_index] = sum / totals[h] * sigmoid_f(gate);
+    } else {
+      device float* out = partial + (head * a.splits + split) * (head_dim + 2);
+      out[thread_index] = sum;
+      if (thread_index == 0) {
+        out[head_dim] = largest[h];
+        out[head_dim + 1] = totals[h];
       }
     }
   }
 }
 
-// What does not come from the kernel before (norms, angles, the step) is read before its end.
+// A split without keys.
+FN void finish_empty(device float* partial, AttentionArgs a, uint kv_head, uint split, uint thread_index) {
+  const uint per_kv = a.heads / a.kv_heads;
+  if (thread_index >= per_kv) return;
+  device float* out = partial + ((kv_head * per_kv + thread_index) * a.splits + split) * (head_dim + 2);
+  out[head_dim] = lowest;
+  out[head_dim + 1] = 0;
+}
+
 KERNEL(256, attend_step, IN(0, float, projections), WEIGHTS(1, float, q_norm), WEIGHTS(2, float, k_norm),
        WEIGHTS(3, float, rope), IN(4, SequenceStep, step), IN(5, uint, blocks), INOUT(6, bf16, pool), OUT(7, float, y),
        OUT(8, float, partial), ARGS(9, AttentionArgs, a)) {
   THREAD_IDS
-  SHARED(float, shared, 2 * 8 * head_dim);
-  SHARED(float, largest, 8 * step_heads);
-  SHARED(float, totals, 8 * step_heads);
-  const uint kv_head = group.y, position = step[0].position, context = position + 1;
-  const uint share = (context + a.splits * 32 - 1) / (a.splits * 32) * 32;  // of a split
-  const uint first = min_u(group.x * share, context), end = min_u(first + share, context);
-  const Turn turn = turn_at(rope, a.rotary_dim, position, lane);
-  const HeadPart q_weight = head_part(q_norm, lane), k_weight = head_part(k_norm, lane);
+  SHARED(bf16, queries, 16 * step_ld);
+  SHARED(bf16, keys, step_keys * step_ld);  // then values; at the end float sums [16, step_ld]
+  SHARED(bf16, fresh, 2 * head_dim);
+  SHARED(float, scores, 2 * 16 * step_score_ld);
+  SHARED(bf16, weights, 16 * step_weight_ld);
+  SHARED(float, shrink, 16);
+  SHARED(float, largest_of, step_heads);
+  SHARED(float, total_of, step_heads);
   wait_for_inputs();
-  if (first <= position && position < end) {
-    store_new_token(projections + 2 * a.heads * head_dim, k_weight, turn, pool, blocks, a, kv_head, position, simdgroup,
-                    lane);
+  const StepSplit s = step_split(step[0].position, group.x, a.splits, group.y);
+  if (s.first == s.end) {
+    finish_empty(partial, a, s.kv_head, group.x, thread_index);
+    return;
   }
+  constexpr uint block_tiles = kv_block_tokens / step_keys;
+  const ulong distance = value_distance(a);
   const uint per_kv = a.heads / a.kv_heads;
   for (uint pass = 0; pass < per_kv; pass += step_heads) {
-    const uint heads = min_u(step_heads, per_kv - pass), first_head = kv_head * per_kv + pass;
-    if (pass > 0) threadgroup_sync();  // shared may still be read from the pass before
-    share_queries(shared, projections, q_weight, turn, a, first_head, heads, simdgroup, lane);
-    threadgroup_device_sync();  // queries, and the new key
-    HeadPart queries[step_heads];
-    Softmax seen;
-    seen.largest = lowest;
-    seen.total = 0;
-    UNROLL
-    for (uint h = 0; h < step_heads; ++h) {
-      queries[h] = head_part((threadgroup const float*)shared + h * head_dim, lane);
-      UNROLL
-      for (uint i = 0; i < 8; ++i) seen.sum[h][i] = 0;
+    const uint heads = min_u(step_heads, per_kv - pass), first_head = s.kv_head * per_kv + pass;
+    device const bf16* from = pool + key_place(blocks, a, s.kv_head, s.first * step_keys);
+    StepRows key = load_step_rows(from, s.position - s.first * step_keys, simdgroup, lane);
+    StepRows value = load_step_rows(from + distance, s.position - s.first * step_keys, simdgroup, lane);
+    uint next_block = blocks[min_u(s.first + 1, s.tiles - 1) / block_tiles];
+    load_step_queries(queries, projections + first_head * 2 * head_dim, heads, q_norm, rope, a, s.position, simdgroup,
+                      lane);
+    if (s.end == s.tiles && pass == 0) {
+      store_new_token(fresh, projections + 2 * a.heads * head_dim, k_norm, rope,
+                      pool + key_place(blocks, a, s.kv_head, s.position), a, s.kv_head, s.position, simdgroup, lane);
     }
-    pass_over_keys(seen, queries, pool, blocks, a, kv_head, first, end, simdgroup, lane);
-    finish_heads(seen, shared, largest, totals, projections, y, partial, a, first_head, heads, group.x, simdgroup, lane,
-                 thread_index);
+    threadgroup_sync();
+    float largest = lowest, total = 0;
+    Tile<16, 32> sums;  // of 32 dimensions a simdgroup
+    tile_zero(sums);
+    for (uint t = s.first; t < s.end; ++t) {
+      const uint fresh_row = s.position - t * step_keys;
+      store_step_rows(keys, key, fresh, fresh_row, simdgroup, lane);
+      // The next tile is on its way while this one is worked on.
+      from = pool + block_place(next_block, a, s.kv_head) + (t + 1) % block_tiles * step_keys * head_dim;
+      const uint next_count = t + 1 < s.end ? fresh_row - step_keys : 0;
+      key = load_step_rows(from, next_count, simdgroup, lane);
+      next_block = blocks[min_u(t + 2, s.tiles - 1) / block_tiles];
+      threadgroup_sync();
+      step_scores(scores, queries, keys, simdgroup);
+      threadgroup_sync();
+      store_step_rows(keys, value, fresh + head_dim, fresh_row, simdgroup, lane);
+      value = load_step_rows(from + distance, next_count, simdgroup, lane);
+      step_softmax(scores, weights, shrink, largest, total, fresh_row + 1, simdgroup, lane);
+      threadgroup_sync();
+      tile_scale_rows(sums, shrink);
+      tile_mma_transposed<16, 32, step_keys>(sums, weights, step_weight_ld, keys + simdgroup * 32, step_ld);
+      threadgroup_sync();  // values become keys again
+    }
+    total = simd_sum(total);
+    if (lane == 0) {
+      largest_of[simdgroup] = largest;
+      total_of[simdgroup] = total;
+    }
+    threadgroup float* out = (threadgroup float*)keys;
+    tile_store(sums, out + simdgroup * 32, step_ld);
+    threadgroup_sync();
+    finish_heads(out, largest_of, total_of, projections, y, partial, a, first_head, heads, group.x, thread_index);
+    threadgroup_sync();  // the next pass writes over it
   }
 }
 
+// A threadgroup has 64 dimensions of a head; each quarter of its threads adds up every fourth split.
 KERNEL(256, attend_merge, IN(0, float, projections), IN(1, float, partial), OUT(2, float, y),
        ARGS(3, AttentionArgs, a)) {
   THREAD_IDS
+  SHARED(float, factors, max_splits);
+  SHARED(float, sums, 256);
   wait_for_inputs();
-  const uint head = group.x, stride = head_dim + 2;
+  constexpr uint stride = head_dim + 2, in_flight = 8;
+  const uint head = group.x, d = group.y * 64 + thread_index % 64, quarter = thread_index / 64;
   device const float* parts = partial + head * a.splits * stride;
-  // Lanes look at the splits' maxima side by side.
-  float top = lowest;
+  float top = lowest, total = 0;
   for (uint s = lane; s < a.splits; s += 32) top = max_f(top, parts[s * stride + head_dim]);
   top = simd_max(top);
-  float sum = 0, total = 0;
-  for (uint first = 0; first < a.splits; first += 32) {
-    const uint mine = first + lane, count = min_u(32, a.splits - first);
-    const float factor = mine < a.splits ? exp_f(parts[mine * stride + head_dim] - top) : 0.0f;
-    total += simd_sum(mine < a.splits ? parts[mine * stride + head_dim + 1] * factor : 0.0f);
-    for (uint s = 0; s < count; ++s) {
-      sum += parts[(first + s) * stride + thread_index] * simd_shuffle(factor, s);
-    }
+  for (uint s = lane; s < max_splits; s += 32) {
+    // An empty split has a total of zero and sums of nothing.
+    const float part = s < a.splits ? parts[s * stride + head_dim + 1] : 0.0f;
+    const float factor = part > 0 ? exp_f(parts[s * stride + head_dim] - top) : 0.0f;
+    total += part * factor;
+    if (simdgroup == 0) factors[s] = factor;
   }
-  y[head * head_dim + thread_index] = sum / total * sigmoid_f(projections[(head * 2 + 1) * head_dim + thread_index]);
+  total = simd_sum(total);
+  threadgroup_sync();
+  float sum = 0;
+  for (uint first = quarter; first < a.splits; first += 4 * in_flight) {
+    float part[in_flight], factor[in_flight];
+    UNROLL
+    for (uint i = 0; i < in_flight; ++i) {
+      const uint s = first + i * 4;
+      factor[i] = s < a.splits ? factors[s] : 0.0f;
+      part[i] = factor[i] > 0 ? parts[s * stride + d] : 0.0f;
+    }
+    UNROLL
+    for (uint i = 0; i < in_flight; ++i) sum += factor[i] * part[i];
+  }
+  sums[thread_index] = sum;
+  threadgroup_sync();
+  if (quarter > 0) return;
+  sum += sums[thread_index + 64] + sums[thread_index + 128] + sums[thread_index + 192];
+  y[head * head_dim + d] = sum / total * sigmoid_f(projections[(head * 2 + 1) * head_dim + d]);
 }
 
 }  // namespace lily::kernels

@@ -23,7 +23,7 @@
 // attend_step        projections f32 (a row), q_norm, k_norm f32 [D], rope f32 [2, rope_low, rotary / 2, (cos, sin)], step,
 //                    blocks uint, KV pool bf16, y f32 [heads, D] gated (splits == 1), partial f32
 //                    [heads, splits, D + 2] (sum, max, total)                                     grid (splits, kv_heads)
-// attend_merge       projections f32, partial f32, y f32 [heads, D] gated                                 grid (heads)
+// attend_merge       projections f32, partial f32, y f32 [heads, D] gated                              grid (heads, 4)
 // attention_prepare  projections bf16 [n, stride], q_norm, k_norm, rope, step, blocks, KV pool, q bf16 [n, heads, D] scaled
 //                                                                                        grid (n * (heads + kv_heads) / 8)
 // attend_chunk       q bf16, projections bf16 (gates), step, blocks, KV pool, y bf16 [n, heads * D]   grid (n / 4, kv_heads)

@@ -142,7 +142,7 @@ class AttentionKernelTest : public test::DeviceTest {
     expect_pool(run.get<uint16_t>(6), s);
     if (splits == 1) return run.floats(7);
     test::KernelRun merge = kernel("attend_merge");
-    merge.in(s.rows(position)).in(run.floats(8)).out<float>(heads * dim).args(s.args(1, splits)).run(heads);
+    merge.in(s.rows(position)).in(run.floats(8)).out<float>(heads * dim).args(s.args(1, splits)).run(heads, 4);
     return merge.floats(2);
   }
 

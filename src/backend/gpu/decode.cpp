@@ -86,7 +86,7 @@ void Schedule::decode_full_attention(Planner& planner, std::span<GpuState* const
                  row(out, i, n), partial},
                 args);
     if (args.splits > 1) {
-      planner.add("attend_merge", {args.heads, 1, 1}, {row(projections, i, n), partial, row(out, i, n)}, args);
+      planner.add("attend_merge", {args.heads, 4, 1}, {row(projections, i, n), partial, row(out, i, n)}, args);
     }
   }
   gemv_add(planner, w.out, n, out, x);
