@@ -1,6 +1,8 @@
 // Full attention: what queries and keys go through before they meet, and the KV pool.
 #pragma once
 
+#include "kernels/attention_place.h"
+
 namespace lily::kernels {
 
 // Dimension 8 * lane and the seven after it of a head that a simdgroup holds.
@@ -75,18 +77,6 @@ FN void rotate_part(thread HeadPart& part, device const float* rope, uint rotary
     part.v[i] = turns ? turned : part.v[i];
   }
 }
-
-// Where the keys of a KV head begin in a block of the pool; their values are kv_heads * kv_block_tokens * head_dim further.
-FN ulong block_place(uint block, AttentionArgs a, uint kv_head) {
-  const uint head = (block * a.kv_layers + a.kv_layer) * 2 * a.kv_heads + kv_head;
-  return ulong(head) * kv_block_tokens * head_dim;
-}
-FN ulong key_place(device const uint* blocks, AttentionArgs a, uint kv_head, uint token) {
-  return block_place(blocks[token / kv_block_tokens], a, kv_head) + token % kv_block_tokens * head_dim;
-}
-FN ulong value_distance(AttentionArgs a) { return ulong(a.kv_heads) * kv_block_tokens * head_dim; }
-
-FN float sigmoid_f(float x) { return 1.0f / (1.0f + exp_f(-x)); }
 
 // Queries [n, heads, D] and the pool's keys and values from a chunk's projections: 8 (token, head) pairs a threadgroup, one a
 // simdgroup. The heads of a token: queries, then KV heads.

@@ -2,6 +2,7 @@
 // chip, softmax on the way (Dao et al., arXiv 2205.14135).
 #pragma once
 
+#include "kernels/activations.h"
 #include "kernels/attention.h"
 
 namespace lily::kernels {
@@ -127,7 +128,7 @@ KERNEL(128, attend_chunk, IN(0, bf16, q), IN(1, bf16, projections), IN(2, Sequen
         if (!tile_has(tile, a, r)) continue;
         const uint token = tile.first_token + r / chunk_heads, head = tile.first_head + r % chunk_heads;
         const float gate = to_float(projections[token * a.stride + (head * 2 + 1) * head_dim + d]);
-        y[(token * a.heads + head) * head_dim + d] = to_bf16(out[i] * sigmoid_f(gate));
+        y[(token * a.heads + head) * head_dim + d] = to_bf16(out[i] * sigmoid(gate));
       }
     }
   }

@@ -5,6 +5,7 @@
 // sum of the two products is as good as float32 queries and weights, and costs no more than half-empty tiles would.
 #pragma once
 
+#include "kernels/activations.h"
 #include "kernels/attention.h"
 
 namespace lily::kernels {
@@ -121,7 +122,7 @@ FN void finish_heads(threadgroup const float* sums, threadgroup const float* lar
     const float sum = sums[h * step_ld + thread_index] + sums[(step_heads + h) * step_ld + thread_index];
     if (a.splits == 1) {
       const float gate = projections[(head * 2 + 1) * head_dim + thread_index];
-      y[head * head_dim + thread_index] = sum / totals[h] * sigmoid_f(gate);
+      y[head * head_dim + thread_index] = sum / totals[h] * sigmoid(gate);
     } else {
       device float* out = partial + (head * a.splits + split) * (head_dim + 2);
       out[thread_index] = sum;
@@ -249,7 +250,7 @@ KERNEL(256, attend_merge, IN(0, float, projections), IN(1, float, partial), OUT(
   threadgroup_sync();
   if (quarter > 0) return;
   sum += sums[thread_index + 64] + sums[thread_index + 128] + sums[thread_index + 192];
-  y[head * head_dim + d] = sum / total * sigmoid_f(projections[(head * 2 + 1) * head_dim + d]);
+  y[head * head_dim + d] = sum / total * sigmoid(projections[(head * 2 + 1) * head_dim + d]);
 }
 
 }  // namespace lily::kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -68,6 +69,34 @@ inline uint pick_bytes(uint x, uint y, uint order) {
 inline uint and_or(uint a, uint b, uint c) { return (a & b) | c; }
 inline uint log2_u(uint power) { return 31u - static_cast<uint>(std::countl_zero(power)); }
 inline uint bits_of(bf16 v) { return v.bits; }
+
+// 8x8 matrices of bf16: of lane l, `row` is row l % 8 of matrix l / 8; it gets the pair at row l / 4 and column l % 4 * 2, or, where
+// they are transposed, at column and row.
+inline void load_four(uint (&out)[4], const void* row, bool transposed) {
+  const auto address = reinterpret_cast<uintptr_t>(row);
+  assert(address % 16 == 0);
+  uint low[32], high[32];
+  host::gather(static_cast<uint>(address), low);
+  host::gather(static_cast<uint>(address >> 32), high);
+  const uint lane = host::thread_ids().lane, outer = lane / 4, inner = lane % 4 * 2;
+  for (uint i = 0; i < 4; ++i) {
+    uint16_t pair[2];
+    for (uint j = 0; j < 2; ++j) {
+      const uint r = i * 8 + (transposed ? inner + j : outer), column = transposed ? outer : inner + j;
+      std::memcpy(&pair[j], reinterpret_cast<const uint16_t*>(low[r] | uintptr_t{high[r]} << 32) + column, 2);
+    }
+    out[i] = pair[0] | uint{pair[1]} << 16;
+  }
+}
+inline void load_matrices(uint (&out)[4], const void* row) { load_four(out, row, false); }
+inline void load_matrices_transposed(uint (&out)[4], const void* row) { load_four(out, row, true); }
+inline float exp2_f(float x) { return std::exp2(x); }
+inline uint load_pair(const bf16* from) {
+  uint pair;
+  std::memcpy(&pair, from, 4);
+  return pair;
+}
+inline void store_pair(bf16* to, uint pair) { std::memcpy(to, &pair, 4); }
 
 // m16n8k16: who holds what is in the PTX manual.
 inline void mma(float* c, const uint (&a)[4], const uint (&b)[2]) {

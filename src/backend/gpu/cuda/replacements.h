@@ -27,5 +27,6 @@ struct Replacement {
 std::vector<Replacement> replacements();  // all of them
 std::span<const Replacement> gemm_replacements();
 std::span<const Replacement> step_replacements();
+std::span<const Replacement> attention_replacements();
 
 }  // namespace lily::gpu::cuda

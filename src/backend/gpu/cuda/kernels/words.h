@@ -15,6 +15,21 @@ FN void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
+// Two by two 8x8 matrices of bf16, each transposed: of lane l, `row` is row l % 8 of matrix l / 8.
+FN void load_matrices_transposed(uint (&out)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(shared_address(row)));
+}
+// 2^x in one instruction; what is below 2^-126 becomes zero.
+FN float exp2_f(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+FN uint load_pair(const bf16* from) { return *reinterpret_cast<const uint*>(from); }
+FN void store_pair(bf16* to, uint pair) { *reinterpret_cast<uint*>(to) = pair; }
+
 // a * b + c of pairs of bf16, rounded once.
 FN uint fma_pairs(uint a, uint b, uint c) {
   uint d;
