@@ -74,7 +74,7 @@ class KernelRun {
 
  private:
   const std::unique_ptr<gpu::Buffer>& add(size_t bytes) {
-    buffers_.push_back(device_.allocate((bytes + 15) / 16 * 16).value());
+    buffers_.push_back(device_.allocate(bytes).value());
     dispatch_.buffers.push_back({buffers_.back().get(), 0, bytes});
     return buffers_.back();
   }

@@ -13,8 +13,8 @@ std::vector<std::string> device_names() {
 #endif
 }
 
-Result<std::unique_ptr<Device>> open_device(const std::string& name) {
-  if (name == "emulator") return make_emulator();
+Result<std::unique_ptr<Device>> open_device(const std::string& name, bool strict) {
+  if (name == "emulator") return make_emulator({.strict = strict});
 #ifdef LILY_HAS_CUDA
   if (name == "cuda") return cuda::open();
 #endif

@@ -51,11 +51,13 @@ const ThreadIds& thread_ids();
 // `count * size` bytes of the threadgroup's memory: the n-th call of every thread gives the same place.
 void* shared_memory(size_t size, size_t count, const char* name);
 
-// Meetings of a simdgroup or threadgroup; all its threads must come to the same one.
-void meet_threadgroup();
-void meet_simdgroup();
-uint exchange(uint value, uint from);      // value of lane `from`
-void gather(uint value, uint (&all)[32]);  // values of all lanes
+// Meetings of a simdgroup or threadgroup; all its threads must come to the same one, which its name tells.
+using Reduction = uint (*)(const uint (&all)[32]);
+void meet_threadgroup(const char* name);
+void meet_simdgroup(const char* name);
+uint exchange(uint value, uint from, const char* name = "exchange");        // value of lane `from`
+void gather(uint value, uint (&all)[32], const char* name = "gather");      // values of all lanes
+uint reduce(uint value, Reduction reduction, const char* name = "reduce");  // reduction(values of all lanes), done once
 
 }  // namespace lily::host
 
@@ -103,40 +105,55 @@ inline uint min_u(uint a, uint b) { return a < b ? a : b; }
 inline uint popcount_u(uint v) { return static_cast<uint>(std::popcount(v)); }
 inline uint merge_bits(uint v, uint mask, uint others) { return (v & mask) | others; }
 
-inline void threadgroup_sync() { host::meet_threadgroup(); }
-inline void threadgroup_device_sync() { host::meet_threadgroup(); }  // shows writes to device memory, too
-inline void simdgroup_sync() { host::meet_simdgroup(); }
+inline void threadgroup_sync() { host::meet_threadgroup("threadgroup_sync"); }
+inline void threadgroup_device_sync() {
+  host::meet_threadgroup("threadgroup_device_sync");
+}  // shows writes to device memory, too
+inline void simdgroup_sync() { host::meet_simdgroup("simdgroup_sync"); }
 inline void wait_for_inputs() {}
 
-inline uint simd_shuffle(uint v, uint from) { return host::exchange(v, from); }
-inline float simd_shuffle(float v, uint from) { return as_float(host::exchange(as_uint(v), from)); }
-inline uint simd_shuffle_xor(uint v, uint mask) { return host::exchange(v, host::thread_ids().lane ^ mask); }
+inline uint simd_shuffle(uint v, uint from) { return host::exchange(v, from, "simd_shuffle"); }
+inline float simd_shuffle(float v, uint from) { return as_float(simd_shuffle(as_uint(v), from)); }
+inline uint simd_shuffle_xor(uint v, uint mask) {
+  return host::exchange(v, host::thread_ids().lane ^ mask, "simd_shuffle_xor");
+}
 inline float simd_shuffle_xor(float v, uint mask) { return as_float(simd_shuffle_xor(as_uint(v), mask)); }
 // Bit i: lane i's predicate.
 inline uint simd_ballot(bool predicate) {
-  uint all[32], bits = 0;
-  host::gather(predicate, all);
-  for (uint i = 0; i < 32; ++i) bits |= all[i] << i;
-  return bits;
+  const host::Reduction bits = [](const uint(&all)[32]) {
+    uint result = 0;
+    for (uint i = 0; i < 32; ++i) result |= all[i] << i;
+    return result;
+  };
+  return host::reduce(predicate, bits, "simd_ballot");
 }
+// In the order of a butterfly of shuffles, which is CUDA's.
 inline float simd_sum(float v) {
-  uint all[32];
-  host::gather(as_uint(v), all);
-  float sum = 0;
-  for (const uint other : all) sum += as_float(other);
-  return sum;
+  const host::Reduction sum = [](const uint(&all)[32]) {
+    float part[32];
+    for (uint i = 0; i < 32; ++i) part[i] = as_float(all[i]);
+    for (uint n = 16; n > 0; n /= 2) {
+      for (uint i = 0; i < n; ++i) part[i] += part[i + n];
+    }
+    return as_uint(part[0]);
+  };
+  return as_float(host::reduce(as_uint(v), sum, "simd_sum"));
 }
 inline float simd_max(float v) {
-  uint all[32];
-  host::gather(as_uint(v), all);
-  for (const uint other : all) v = max_f(v, as_float(other));
-  return v;
+  const host::Reduction max = [](const uint(&all)[32]) {
+    float result = as_float(all[0]);
+    for (const uint other : all) result = max_f(result, as_float(other));
+    return as_uint(result);
+  };
+  return as_float(host::reduce(as_uint(v), max, "simd_max"));
 }
 inline uint simd_max(uint v) {
-  uint all[32];
-  host::gather(v, all);
-  for (const uint other : all) v = max_u(v, other);
-  return v;
+  const host::Reduction max = [](const uint(&all)[32]) {
+    uint result = 0;
+    for (const uint other : all) result = max_u(result, other);
+    return result;
+  };
+  return host::reduce(v, max, "simd_max of uint");
 }
 
 // An [M, N] float32 tile of one simdgroup, M a multiple of 16 and N of 8. Which lane holds what differs between targets; only

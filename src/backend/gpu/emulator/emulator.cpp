@@ -1,27 +1,71 @@
 #include "backend/gpu/emulator/emulator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
-#include <cstring>
+#include <functional>
 #include <mutex>
 #include <numeric>
 
-#include "backend/gpu/emulator/kernel_table.h"
+#include "backend/gpu/emulator/guarded_memory.h"
 #include "backend/gpu/emulator/lanes.h"
-#include "base/aligned_vector.h"
 #include "base/thread_pool.h"
-#include "kernels/catalog.h"
 
 namespace lily::gpu {
 namespace {
 
+using emulator::Fault;
+using emulator::GuardedMemory;
+
 class EmulatorBuffer : public Buffer {
  public:
-  explicit EmulatorBuffer(AlignedVector<std::byte> data) : Buffer(data.size(), data.data()), data_(std::move(data)) {}
+  explicit EmulatorBuffer(std::unique_ptr<GuardedMemory> memory)
+      : Buffer(memory->bytes(), memory->data()), memory_(std::move(memory)) {}
+
+  GuardedMemory& memory() const { return *memory_; }
 
  private:
-  AlignedVector<std::byte> data_;
+  std::unique_ptr<GuardedMemory> memory_;
 };
+
+GuardedMemory& memory_of(const BufferView& view) { return static_cast<const EmulatorBuffer*>(view.buffer)->memory(); }
+
+// The memory that no buffer of this dispatch may write.
+std::vector<GuardedMemory*> only_read(const Dispatch& dispatch, const kernels::KernelInfo& info) {
+  std::vector<GuardedMemory*> memories;
+  const auto reads = [&](size_t i) { return info.accesses[i] == 'r' || info.accesses[i] == 'e'; };
+  for (size_t i = 0; i < dispatch.buffers.size(); ++i) {
+    if (reads(i)) memories.push_back(&memory_of(dispatch.buffers[i]));
+  }
+  for (size_t i = 0; i < dispatch.buffers.size(); ++i) {
+    if (!reads(i)) std::erase(memories, &memory_of(dispatch.buffers[i]));
+  }
+  return memories;
+}
+
+// Where an access that failed would have been, seen from the nearest buffer.
+std::string explain_address(const Dispatch& dispatch, const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  std::string text = "access to memory of no buffer";
+  uintptr_t nearest = UINTPTR_MAX;
+  for (size_t i = 0; i < dispatch.buffers.size(); ++i) {
+    const BufferView& view = dispatch.buffers[i];
+    const auto start = reinterpret_cast<uintptr_t>(view.buffer->host()) + view.offset, end = start + view.bytes;
+    const bool before = at < start, after = at >= end;
+    const uintptr_t distance = before ? start - at : after ? at - end : 0;
+    if (distance >= nearest) continue;
+    nearest = distance;
+    const std::string name = "buffer " + std::to_string(i) + " (of " + std::to_string(view.bytes) + " bytes)";
+    if (before) {
+      text = "access " + std::to_string(distance) + " bytes before the start of " + name;
+    } else if (after) {
+      text = "access " + std::to_string(distance) + " bytes past the end of " + name;
+    } else {
+      text = "write to " + name + ", which it only reads";
+    }
+  }
+  return text;
+}
 
 struct EmulatorRecording : Recording {
   std::vector<Dispatch> list;
@@ -30,7 +74,11 @@ struct EmulatorRecording : Recording {
 class Emulator : public Device {
  public:
   explicit Emulator(const EmulatorOptions& options)
-      : pool_(options.threads), random_(options.seed), runners_(static_cast<size_t>(pool_.threads())) {
+      : kernels_(options.kernels.empty() ? emulator::kernel_table() : options.kernels),
+        strict_(options.strict),
+        pool_(options.threads),
+        random_(options.seed * 0x9e3779b97f4a7c15ull),
+        runners_(static_cast<size_t>(pool_.threads())) {
     traits_.name = "emulator";
     traits_.memory = size_t{4} << 30;
     traits_.unified_memory = true;
@@ -39,9 +87,12 @@ class Emulator : public Device {
   const DeviceTraits& traits() const override { return traits_; }
 
   Result<std::unique_ptr<Buffer>> allocate(size_t bytes) override {
-    AlignedVector<std::byte> data(bytes);
-    std::memset(data.data(), 0xff, bytes);  // NaN in every float type
-    return std::unique_ptr<Buffer>(std::make_unique<EmulatorBuffer>(std::move(data)));
+    auto memory = std::make_unique<GuardedMemory>(bytes);
+    if (!memory->data()) {
+      return Error{
+          .where = "emulator", .what = "out of memory", .got = std::to_string(bytes) + " bytes", .exit_code = 1};
+    }
+    return std::unique_ptr<Buffer>(std::make_unique<EmulatorBuffer>(std::move(memory)));
   }
   Result<std::unique_ptr<Buffer>> allocate_visible(size_t bytes) override { return allocate(bytes); }
 
@@ -104,34 +155,54 @@ class Emulator : public Device {
   }
 
   Result<void> run(const Dispatch& dispatch) {
-    const kernels::KernelInfo& info = kernels::catalog()[dispatch.kernel];
-    const emulator::HostKernel kernel = emulator::host_kernel(dispatch.kernel);
-    assert(kernel && dispatch.buffers.size() == info.accesses.size() && dispatch.args.size() == info.args_bytes);
+    assert(static_cast<size_t>(dispatch.kernel) < kernels_.size());
+    const emulator::KernelEntry& kernel = kernels_[dispatch.kernel];
+    assert(dispatch.buffers.size() == kernel.info.accesses.size() && dispatch.args.size() == kernel.info.args_bytes);
+    const std::vector<GuardedMemory*> read_only =
+        strict_ ? only_read(dispatch, kernel.info) : std::vector<GuardedMemory*>();
+    for (GuardedMemory* memory : read_only) memory->set_writable(false);
+    Fault fault = run_threadgroups(dispatch, kernel);
+    for (GuardedMemory* memory : read_only) memory->set_writable(true);
+    for (size_t i = 0; i < dispatch.buffers.size(); ++i) {
+      GuardedMemory& memory = memory_of(dispatch.buffers[i]);
+      const bool before = memory.check_before(), after = memory.check_after();
+      if (!fault.empty() || (before && after)) continue;
+      fault = (before ? "written past the end of buffer " : "written before the start of buffer ") + std::to_string(i);
+    }
+    if (fault.empty()) return {};
+    return Error{.where = std::string(kernel.info.name), .what = fault, .exit_code = 1};
+  }
+
+  // Threadgroups run in any order; the fault of the first that had one.
+  Fault run_threadgroups(const Dispatch& dispatch, const emulator::KernelEntry& kernel) {
     std::vector<void*> buffers;
     for (const BufferView& view : dispatch.buffers) buffers.push_back(at(view));
     const auto [x, y, z] = dispatch.groups;
     std::vector<uint32_t> order(size_t{x} * y * z);
     std::iota(order.begin(), order.end(), 0u);
     shuffle(order);
+    const std::function<void()> thread = [&] { kernel.run(buffers.data(), dispatch.args.data()); };
+    const emulator::ExplainAddress explain = [&](const void* address) { return explain_address(dispatch, address); };
     const uint64_t seed = next_random();
     std::mutex mutex;
-    emulator::Fault fault;
+    Fault fault;
+    std::atomic<bool> failed = false;
     pool_.parallel_for(static_cast<int64_t>(order.size()), [&](int64_t i, int worker) {
+      if (failed) return;
       const uint32_t index = order[i];
-      const emulator::Fault here =
-          runners_[worker].run([&] { kernel(buffers.data(), dispatch.args.data()); }, info.threads,
-                               {index % x, index / x % y, index / x / y}, seed + index);
+      const std::array<uint32_t, 3> group = {index % x, index / x % y, index / x / y};
+      const Fault here = runners_[worker].run(thread, kernel.info.threads, group, seed + index, explain);
       if (here.empty()) return;
       const std::lock_guard lock(mutex);
-      if (fault.empty()) {
-        fault = here + " in threadgroup " + std::to_string(index % x) + ", " + std::to_string(index / x % y) + ", " +
-                std::to_string(index / x / y);
-      }
+      if (failed.exchange(true)) return;
+      fault = here + " in threadgroup " + std::to_string(group[0]) + ", " + std::to_string(group[1]) + ", " +
+              std::to_string(group[2]);
     });
-    if (fault.empty()) return {};
-    return Error{.where = std::string(info.name), .what = fault, .exit_code = 1};
+    return fault;
   }
 
+  std::span<const emulator::KernelEntry> kernels_;
+  bool strict_;
   DeviceTraits traits_;
   ThreadPool pool_;
   uint64_t random_;

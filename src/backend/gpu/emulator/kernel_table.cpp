@@ -37,12 +37,13 @@ HostKernel adapter(void (*)(T...)) {
   return adapt<kernel, T...>;
 }
 
-#define LILY_ADAPTER(name, threads, accesses, args) adapter<kernels::name>(kernels::name),
-const HostKernel all[] = {LILY_KERNELS(LILY_ADAPTER)};
-#undef LILY_ADAPTER
+#define LILY_ENTRY(name, threads, accesses, args) \
+  {{#name, threads, accesses, sizeof(kernels::args)}, adapter<kernels::name>(kernels::name)},
+const KernelEntry all[] = {LILY_KERNELS(LILY_ENTRY)};
+#undef LILY_ENTRY
 
 }  // namespace
 
-HostKernel host_kernel(int kernel) { return all[kernel]; }
+std::span<const KernelEntry> kernel_table() { return all; }
 
 }  // namespace lily::gpu::emulator

@@ -1,148 +1,291 @@
+// A jump to another stack is what __longjmp_chk takes for an overrun.
+#undef _FORTIFY_SOURCE
+#ifdef __APPLE__
+#define _XOPEN_SOURCE 700  // ucontext.h has its functions only so
+#define _DARWIN_C_SOURCE
+#endif
+
 #include "backend/gpu/emulator/lanes.h"
 
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <bit>
+#include <cassert>
 #include <csetjmp>
 #include <cstring>
+#include <map>
 #include <vector>
 
+#include "backend/gpu/emulator/guarded_memory.h"
 #include "kernels/dialect/host.h"
+
+#ifdef __APPLE__
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+#endif
 
 namespace lily::gpu::emulator {
 namespace {
 
-constexpr size_t stack_bytes = 128 * 1024;
-constexpr size_t guard_bytes = 64;      // after each array in threadgroup memory, with a pattern
-constexpr unsigned char poison = 0xff;  // NaN in every float type
-constexpr unsigned char canary = 0xa5;
+// The threads of a simdgroup have their stacks in one mapping, which starts with pages without rights. Stacks that lie a power of two apart would share the same few lines of the caches.
+constexpr size_t stack_bytes = 128 * 1024, stack_stride = stack_bytes + 1088, first_stack = 64 * 1024;
+constexpr size_t guard_bytes = 64;  // before, between and after the arrays in threadgroup memory, with a pattern
+constexpr size_t max_arrays = 64;
+constexpr int poison = 0xff, canary = 0xa5;  // 0xff: NaN in every float type
+constexpr uint64_t stack_end = 0xa5a5a5a5a5a5a5a5ull;
 
-enum class Waits { no, simdgroup, threadgroup };
+// How a run of a threadgroup ended, as its scheduler is told by _longjmp.
+enum Ending { nobody_ready = 1, faulted = 2, memory_fault = MemoryTrap::sprung };
 
 struct Fiber {
   host::ThreadIds ids;
   jmp_buf context;
-  bool started = false, ended = false;
-  Waits waits = Waits::no;
-  uint32_t value = 0;     // brought to the simdgroup's meeting
-  size_t next_array = 0;  // of threadgroup memory
+  bool parked = false;          // its context is there, and waits for a kernel to run
+  const char* waits = nullptr;  // at which meeting
+  uint32_t next_array = 0;      // of threadgroup memory
 };
 
 struct Simdgroup {
-  int arrived = 0;
+  uint8_t ready[32];  // lanes that can go on, the first ready_count
+  uint32_t ready_count = 0;
+  uint32_t arrived = 0;  // at the meeting
+  const char* meeting = nullptr;
+  uint32_t parity = 0;     // of the meeting's number
   uint32_t values[2][32];  // of this meeting and the one before, which slow lanes may still read
-  int meeting = 0;
+  uint32_t results[2];
 };
 
 struct SharedArray {
-  size_t offset, bytes;
+  size_t offset, bytes;  // the next pattern starts at their end, though the next array at a multiple of 16
   const char* name;
 };
+
+bool same(const char* a, const char* b) { return a == b || std::strcmp(a, b) == 0; }
 
 }  // namespace
 
 struct ThreadgroupRunner::Threadgroup {
+  MemoryTrap scheduler;  // where fibers return to
   std::vector<Fiber> fibers;
+  std::vector<std::byte*> stacks;  // [simdgroups], of its 32 lanes
   std::vector<Simdgroup> simdgroups;
   std::vector<SharedArray> arrays;
-  alignas(16) unsigned char memory[threadgroup_bytes + 64 * guard_bytes];
+  GuardedMemory memory{threadgroup_bytes + (max_arrays + 1) * guard_bytes};
   size_t memory_end = 0, used = 0;
-  std::vector<std::byte*> stacks;
-  std::vector<uint32_t> ready;
-  Fiber* current = nullptr;
-  int arrived = 0;  // at the threadgroup's meeting
-  jmp_buf scheduler;
-  ucontext_t scheduler_context;
+
   const std::function<void()>* kernel = nullptr;
+  Fiber* current = nullptr;
+  uint32_t threads = 0, ended = 0;
+  uint32_t arrived = 0;  // at the threadgroup's meeting
+  const char* meeting = nullptr;
+  uint32_t active = 0;          // simdgroups with lanes that can go on, a bit each
+  uint32_t simdgroup = 0;       // that goes on
+  uint32_t switch_percent = 0;  // how often another simdgroup goes on though this one could
+  uint64_t random = 0;
   Fault fault;
 
   ~Threadgroup() {
-    for (std::byte* stack : stacks) ::munmap(stack, stack_bytes);
+    for (std::byte* stack : stacks) ::munmap(stack - first_stack, first_stack + 32 * stack_stride);
   }
 
-  void start(Fiber& fiber, size_t index);
-  void yield() {
-    if (_setjmp(current->context) == 0) _longjmp(scheduler, 1);
+  std::byte* stack(size_t index) const { return stacks[index / 32] + index % 32 * stack_stride; }
+  bool create_fibers();
+  void create(size_t index);
+  void start(std::array<uint32_t, 3> group, uint64_t seed);
+
+  uint32_t below(uint32_t n) {
+    random = random * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<uint32_t>((random >> 32) * n >> 32);
   }
+
+  void make_ready(uint32_t s) {
+    for (uint8_t i = 0; i < 32; ++i) simdgroups[s].ready[i] = i;
+    simdgroups[s].ready_count = 32;
+    active |= 1u << s;
+  }
+
+  // A fiber that can go on, chosen at random; null: none. A simdgroup mostly goes on as far as it can: what differs between
+  // threads that keep step and those that run ahead is what a missing barrier shows by.
+  Fiber* choose() {
+    if (!active) return nullptr;
+    if (!(active >> simdgroup & 1) || (switch_percent && below(100) < switch_percent)) {
+      const uint32_t turn = below(32);
+      simdgroup = (static_cast<uint32_t>(std::countr_zero(std::rotr(active, static_cast<int>(turn)))) + turn) % 32;
+    }
+    Simdgroup& s = simdgroups[simdgroup];
+    const uint32_t i = below(s.ready_count);
+    const uint32_t lane = s.ready[i];
+    s.ready[i] = s.ready[--s.ready_count];
+    if (s.ready_count == 0) active &= ~(1u << simdgroup);
+    return &fibers[simdgroup * 32 + lane];
+  }
+
+  // Returns when this fiber goes on.
+  void yield() {
+    Fiber& self = *current;
+    Fiber* const next = choose();
+    if (next == &self) return;
+    if (!next) return leave(self);
+    current = next;
+    if (_setjmp(self.context) == 0) _longjmp(current->context, 1);
+  }
+  void leave(Fiber& self) {
+    if (_setjmp(self.context) == 0) _longjmp(scheduler.place, nobody_ready);
+  }
+
+  [[noreturn]] void fail(Fault what) {
+    fault = std::move(what);
+    _longjmp(scheduler.place, faulted);
+  }
+
+  Fault stuck() const;
+  Fault check_arrays();
 };
 
 namespace {
 
+// The address of a thread's variable may be kept across a jump: no function reads this twice with a yield between.
 thread_local ThreadgroupRunner::Threadgroup* running = nullptr;
 
+std::string name_of(const Fiber& fiber) { return "thread " + std::to_string(fiber.ids.thread_index); }
+
 void fiber_main() {
-  (*running->kernel)();
-  running->current->ended = true;
-  _longjmp(running->scheduler, 1);
+  auto& r = *running;
+  Fiber& self = *r.current;
+  const uint64_t* const end_of_stack = reinterpret_cast<const uint64_t*>(r.stack(self.ids.thread_index));
+  self.parked = true;
+  if (_setjmp(self.context) == 0) _longjmp(r.scheduler.place, nobody_ready);
+  for (;;) {
+    self.parked = false;
+    (*r.kernel)();
+    if (*end_of_stack != stack_end) r.fail("the stack of " + name_of(self) + " has ended");
+    self.parked = true;
+    self.waits = nullptr;
+    ++r.ended;
+    r.yield();
+  }
 }
 
 }  // namespace
 
-void ThreadgroupRunner::Threadgroup::start(Fiber& fiber, size_t index) {
-  while (stacks.size() <= index) {
-    stacks.push_back(static_cast<std::byte*>(
-        ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
-  }
-  fiber.started = true;
+// The new fiber runs until it is parked.
+void ThreadgroupRunner::Threadgroup::create(size_t index) {
+  if (fibers[index].parked) return;
+  current = &fibers[index];
+  current->ids.thread_index = static_cast<uint32_t>(index);
+  std::memcpy(stack(index), &stack_end, sizeof stack_end);
   ucontext_t context;
   ::getcontext(&context);
-  context.uc_stack.ss_sp = stacks[index];
+  context.uc_stack.ss_sp = stack(index);
   context.uc_stack.ss_size = stack_bytes;
   context.uc_link = nullptr;
   ::makecontext(&context, fiber_main, 0);
-  ::setcontext(&context);
+  if (_setjmp(scheduler.place) == 0) ::setcontext(&context);
+}
+
+// All that this kernel needs and that are not there from the one before; false: no memory for their stacks.
+bool ThreadgroupRunner::Threadgroup::create_fibers() {
+  fibers.reserve(1024);  // they never move: parked ones know where they are
+  if (fibers.size() < threads) fibers.resize(threads);
+  while (stacks.size() < threads / 32) {
+    void* const made =
+        ::mmap(nullptr, first_stack + 32 * stack_stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    if (made == MAP_FAILED) return false;
+    ::mprotect(made, first_stack, PROT_NONE);
+    stacks.push_back(static_cast<std::byte*>(made) + first_stack);
+  }
+  for (size_t i = 0; i < threads; ++i) create(i);
+  return true;
+}
+
+void ThreadgroupRunner::Threadgroup::start(std::array<uint32_t, 3> group, uint64_t seed) {
+  fault.clear();
+  arrays.clear();
+  used = 0;
+  memory_end = guard_bytes;
+  std::memset(memory.data(), canary, guard_bytes);
+  arrived = ended = active = simdgroup = 0;
+  if (simdgroups.size() < threads / 32) simdgroups.resize(threads / 32);
+  for (uint32_t s = 0; s < threads / 32; ++s) {
+    simdgroups[s].arrived = 0;
+    make_ready(s);
+  }
+  for (uint32_t i = 0; i < threads; ++i) {
+    fibers[i].ids = {i % 32, i / 32, i, {group[0], group[1], group[2]}};
+    fibers[i].next_array = 0;
+  }
+  random = (seed + 1) * 0x9e3779b97f4a7c15ull;
+  random ^= random >> 29;
+  constexpr uint32_t percents[] = {0, 3, 50, 0};
+  switch_percent = percents[below(4)];
+  simdgroup = below(threads / 32);
+}
+
+// One thread of each kind of waiting, and how many they are.
+Fault ThreadgroupRunner::Threadgroup::stuck() const {
+  std::map<std::string, std::pair<uint32_t, uint32_t>> kinds;  // first thread, count
+  for (uint32_t i = 0; i < threads; ++i) {
+    const Fiber& fiber = fibers[i];
+    ++kinds.try_emplace(fiber.parked ? "have ended" : std::string("wait at ") + fiber.waits, i, 0u)
+          .first->second.second;
+  }
+  Fault text = "threads wait for others in vain:";
+  const char* separator = " ";
+  for (const auto& [kind, who] : kinds) {
+    text += separator + std::to_string(who.second) + " " + kind + " (thread " + std::to_string(who.first) + ")";
+    separator = ", ";
+  }
+  return text;
+}
+
+Fault ThreadgroupRunner::Threadgroup::check_arrays() {
+  const auto whole = [&](size_t offset) {
+    for (size_t i = 0; i < guard_bytes; ++i) {
+      if (memory.data()[offset + i] != std::byte{canary}) return false;
+    }
+    return true;
+  };
+  for (const SharedArray& array : arrays) {
+    if (!whole(array.offset - guard_bytes) && &array == arrays.data()) {
+      return std::string("written before the start of ") + array.name;
+    }
+    if (!whole(array.offset + array.bytes)) return std::string("written past the end of ") + array.name;
+  }
+  return {};
 }
 
 ThreadgroupRunner::ThreadgroupRunner() : threadgroup_(std::make_unique<Threadgroup>()) {}
 ThreadgroupRunner::~ThreadgroupRunner() = default;
 
 Fault ThreadgroupRunner::run(const std::function<void()>& kernel, uint32_t threads, std::array<uint32_t, 3> group,
-                             uint64_t seed) {
+                             uint64_t seed, const ExplainAddress& explain) {
+  assert(threads > 0 && threads % 32 == 0 && threads <= 1024);
   Threadgroup& r = *threadgroup_;
   r.kernel = &kernel;
-  r.fault.clear();
-  r.fibers.assign(threads, {});
-  r.simdgroups.assign(threads / 32, {});
-  r.arrays.clear();
-  r.used = r.memory_end = 0;
-  r.arrived = 0;
-  r.ready.clear();
-  std::memset(r.memory, poison, sizeof r.memory);
-  for (uint32_t i = 0; i < threads; ++i) {
-    r.fibers[i].ids = {i % 32, i / 32, i, {group[0], group[1], group[2]}};
-    r.ready.push_back(i);
-  }
-  for (uint32_t i = threads - 1; i > 0; --i) {  // who goes first
-    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-    std::swap(r.ready[i], r.ready[(seed >> 33) % (i + 1)]);
-  }
+  r.threads = threads;
   running = &r;
-  volatile size_t next = 0;
-  volatile uint32_t ended = 0;
-  while (next < r.ready.size() && r.fault.empty()) {
-    const uint32_t index = r.ready[next];
-    next = next + 1;
-    r.current = &r.fibers[index];
-    if (_setjmp(r.scheduler) == 0) {
-      if (r.current->started) _longjmp(r.current->context, 1);
-      r.start(*r.current, index);
-    }
-    if (r.current->ended) ended = ended + 1;
-    if (next > 4096) {
-      r.ready.erase(r.ready.begin(), r.ready.begin() + static_cast<std::ptrdiff_t>(next));
-      next = 0;
-    }
+  if (!r.memory.data() || !r.create_fibers()) {
+    running = nullptr;
+    return "the emulator is out of memory";
   }
+  r.start(group, seed);
+  set_memory_trap(&r.scheduler);
+  const int ending = _setjmp(r.scheduler.place);
+  if (ending == 0) {
+    r.current = r.choose();
+    _longjmp(r.current->context, 1);
+  }
+  set_memory_trap(nullptr);
   running = nullptr;
-  if (!r.fault.empty()) return r.fault;
-  if (ended != threads) return "threads wait for others that have ended or wait elsewhere";
-  for (const SharedArray& array : r.arrays) {
-    for (size_t i = 0; i < guard_bytes; ++i) {
-      if (r.memory[array.offset + array.bytes + i] != canary)
-        return std::string("written past the end of ") + array.name;
-    }
+  if (ending != nobody_ready) {
+    for (Fiber& fiber : r.fibers) fiber.parked = false;  // who knows what is on their stacks
   }
-  return {};
+  if (ending == faulted) return r.fault;
+  if (ending == memory_fault) {
+    return (explain ? explain(r.scheduler.address) : "access to memory that is not the kernel's") + " by " +
+           name_of(*r.current);
+  }
+  return r.ended == threads ? r.check_arrays() : r.stuck();
 }
 
 }  // namespace lily::gpu::emulator
@@ -155,64 +298,75 @@ const ThreadIds& thread_ids() { return running->current->ids; }
 
 void* shared_memory(size_t size, size_t count, const char* name) {
   auto& r = *running;
-  const size_t index = r.current->next_array++, bytes = (size * count + 15) / 16 * 16;
+  const size_t index = r.current->next_array++, bytes = size * count, rounded = (bytes + 15) / 16 * 16;
   if (index == r.arrays.size()) {
-    r.used += bytes;
-    if (r.used > threadgroup_bytes) r.fault = "more than 32768 bytes of threadgroup memory";
-    if (r.memory_end + bytes + guard_bytes > sizeof r.memory) {
-      r.fault = "too much threadgroup memory";
-      r.yield();
-    }
+    r.used += rounded;
+    if (r.used > threadgroup_bytes) r.fail("more than 32768 bytes of threadgroup memory");
+    if (index == max_arrays) r.fail("more than 64 arrays in threadgroup memory");
     r.arrays.push_back({r.memory_end, bytes, name});
-    std::memset(r.memory + r.memory_end + bytes, canary, guard_bytes);
-    r.memory_end += bytes + guard_bytes;
+    std::memset(r.memory.data() + r.memory_end, poison, bytes);
+    std::memset(r.memory.data() + r.memory_end + bytes, canary, rounded - bytes + guard_bytes);
+    r.memory_end += rounded + guard_bytes;
   }
-  return r.memory + r.arrays[index].offset;
+  const SharedArray& array = r.arrays[index];
+  if (array.bytes != bytes || !same(array.name, name)) {
+    r.fail(name_of(*r.current) + " declares " + name + " in threadgroup memory where others declare " + array.name);
+  }
+  return r.memory.data() + array.offset;
 }
 
-void meet_threadgroup() {
+void meet_threadgroup(const char* name) {
   auto& r = *running;
   Fiber& self = *r.current;
-  self.waits = Waits::threadgroup;
-  if (++r.arrived < static_cast<int>(r.fibers.size())) {
-    r.yield();
-    return;
+  if (r.arrived == 0) r.meeting = name;
+  if (!same(r.meeting, name)) r.fail(name_of(self) + " comes to " + name + " while others wait at " + r.meeting);
+  self.waits = name;
+  if (++r.arrived == r.threads) {
+    r.arrived = 0;
+    for (uint32_t s = 0; s < r.threads / 32; ++s) r.make_ready(s);
   }
-  r.arrived = 0;
-  for (Fiber& fiber : r.fibers) {
-    fiber.waits = Waits::no;
-    if (&fiber != &self) r.ready.push_back(fiber.ids.thread_index);
-  }
+  r.yield();
 }
 
 namespace {
 
-// Waits for the simdgroup's other lanes; returns the values that all of them brought.
-const uint32_t* meet(uint32_t value) {
+// Waits for the simdgroup's other lanes, which the last to come makes ready; returns the parity of that meeting.
+uint32_t meet(Simdgroup& simdgroup, uint value, Reduction reduction, const char* name) {
   auto& r = *running;
   Fiber& self = *r.current;
-  Simdgroup& simdgroup = r.simdgroups[self.ids.simdgroup];
-  const int meeting = simdgroup.meeting;
-  simdgroup.values[meeting][self.ids.lane] = value;
-  self.waits = Waits::simdgroup;
-  if (++simdgroup.arrived < 32) {
-    r.yield();
-  } else {
-    simdgroup.arrived = 0;
-    simdgroup.meeting = 1 - meeting;
-    for (uint32_t i = 0; i < 32; ++i) {
-      Fiber& fiber = r.fibers[self.ids.simdgroup * 32 + i];
-      fiber.waits = Waits::no;
-      if (&fiber != &self) r.ready.push_back(fiber.ids.thread_index);
-    }
+  if (simdgroup.arrived == 0) simdgroup.meeting = name;
+  if (!same(simdgroup.meeting, name)) {
+    r.fail(name_of(self) + " comes to " + name + " while others of its simdgroup wait at " + simdgroup.meeting);
   }
-  return simdgroup.values[meeting];
+  const uint32_t parity = simdgroup.parity;
+  simdgroup.values[parity][self.ids.lane] = value;
+  self.waits = name;
+  if (++simdgroup.arrived == 32) {
+    if (reduction) simdgroup.results[parity] = reduction(simdgroup.values[parity]);
+    simdgroup.arrived = 0;
+    simdgroup.parity = 1 - parity;
+    r.make_ready(self.ids.simdgroup);
+  }
+  r.yield();
+  return parity;
 }
+
+Simdgroup& simdgroup_of_thread() { return running->simdgroups[running->current->ids.simdgroup]; }
 
 }  // namespace
 
-void meet_simdgroup() { meet(0); }
-uint exchange(uint value, uint from) { return meet(value)[from % 32]; }
-void gather(uint value, uint (&all)[32]) { std::memcpy(all, meet(value), sizeof all); }
+void meet_simdgroup(const char* name) { meet(simdgroup_of_thread(), 0, nullptr, name); }
+uint exchange(uint value, uint from, const char* name) {
+  Simdgroup& simdgroup = simdgroup_of_thread();
+  return simdgroup.values[meet(simdgroup, value, nullptr, name)][from % 32];
+}
+void gather(uint value, uint (&all)[32], const char* name) {
+  Simdgroup& simdgroup = simdgroup_of_thread();
+  std::memcpy(all, simdgroup.values[meet(simdgroup, value, nullptr, name)], sizeof all);
+}
+uint reduce(uint value, Reduction reduction, const char* name) {
+  Simdgroup& simdgroup = simdgroup_of_thread();
+  return simdgroup.results[meet(simdgroup, value, reduction, name)];
+}
 
 }  // namespace lily::host
