@@ -52,12 +52,21 @@ const ThreadIds& thread_ids();
 void* shared_memory(size_t size, size_t count, const char* name);
 
 // Meetings of a simdgroup or threadgroup; all its threads must come to the same one, which its name tells.
-using Reduction = uint (*)(const uint (&all)[32]);
 void meet_threadgroup(const char* name);
-void meet_simdgroup(const char* name);
-uint exchange(uint value, uint from, const char* name = "exchange");        // value of lane `from`
-void gather(uint value, uint (&all)[32], const char* name = "gather");      // values of all lanes
-uint reduce(uint value, Reduction reduction, const char* name = "reduce");  // reduction(values of all lanes), done once
+
+using Reduction = uint (*)(const uint (&values)[32]);
+struct Meeting {
+  uint values[32];  // that the lanes brought
+  uint result;      // of the reduction, done once for all
+};
+const Meeting& meet_simdgroup(uint value, const char* name, Reduction reduction = nullptr);  // good until the next
+
+inline uint exchange(uint value, uint from, const char* name = "exchange") {  // value of lane `from`
+  return meet_simdgroup(value, name).values[from % 32];
+}
+inline void gather(uint value, uint (&all)[32], const char* name = "gather") {  // values of all lanes
+  std::memcpy(all, meet_simdgroup(value, name).values, sizeof all);
+}
 
 }  // namespace lily::host
 
@@ -109,7 +118,7 @@ inline void threadgroup_sync() { host::meet_threadgroup("threadgroup_sync"); }
 inline void threadgroup_device_sync() {
   host::meet_threadgroup("threadgroup_device_sync");
 }  // shows writes to device memory, too
-inline void simdgroup_sync() { host::meet_simdgroup("simdgroup_sync"); }
+inline void simdgroup_sync() { host::meet_simdgroup(0, "simdgroup_sync"); }
 inline void wait_for_inputs() {}
 
 inline uint simd_shuffle(uint v, uint from) { return host::exchange(v, from, "simd_shuffle"); }
@@ -125,7 +134,7 @@ inline uint simd_ballot(bool predicate) {
     for (uint i = 0; i < 32; ++i) result |= all[i] << i;
     return result;
   };
-  return host::reduce(predicate, bits, "simd_ballot");
+  return host::meet_simdgroup(predicate, "simd_ballot", bits).result;
 }
 // In the order of a butterfly of shuffles, which is CUDA's.
 inline float simd_sum(float v) {
@@ -137,7 +146,7 @@ inline float simd_sum(float v) {
     }
     return as_uint(part[0]);
   };
-  return as_float(host::reduce(as_uint(v), sum, "simd_sum"));
+  return as_float(host::meet_simdgroup(as_uint(v), "simd_sum", sum).result);
 }
 inline float simd_max(float v) {
   const host::Reduction max = [](const uint(&all)[32]) {
@@ -145,7 +154,7 @@ inline float simd_max(float v) {
     for (const uint other : all) result = max_f(result, as_float(other));
     return as_uint(result);
   };
-  return as_float(host::reduce(as_uint(v), max, "simd_max"));
+  return as_float(host::meet_simdgroup(as_uint(v), "simd_max", max).result);
 }
 inline uint simd_max(uint v) {
   const host::Reduction max = [](const uint(&all)[32]) {
@@ -153,7 +162,7 @@ inline uint simd_max(uint v) {
     for (const uint other : all) result = max_u(result, other);
     return result;
   };
-  return host::reduce(v, max, "simd_max of uint");
+  return host::meet_simdgroup(v, "simd_max of uint", max).result;
 }
 
 // An [M, N] float32 tile of one simdgroup, M a multiple of 16 and N of 8. Which lane holds what differs between targets; only

@@ -50,9 +50,8 @@ struct Simdgroup {
   uint32_t ready_count = 0;
   uint32_t arrived = 0;  // at the meeting
   const char* meeting = nullptr;
-  uint32_t parity = 0;     // of the meeting's number
-  uint32_t values[2][32];  // of this meeting and the one before, which slow lanes may still read
-  uint32_t results[2];
+  uint32_t parity = 0;       // of the meeting's number
+  host::Meeting brought[2];  // to this meeting and the one before, which slow lanes may still read
 };
 
 struct SharedArray {
@@ -104,10 +103,14 @@ struct ThreadgroupRunner::Threadgroup {
     active |= 1u << s;
   }
 
-  // A fiber that can go on, chosen at random; null: none. A simdgroup mostly goes on as far as it can: what differs between
-  // threads that keep step and those that run ahead is what a missing barrier shows by.
-  Fiber* choose() {
-    if (!active) return nullptr;
+  // Chooses a fiber that can go on, at random, and returns where it does; the scheduler where there is none. A simdgroup mostly
+  // goes on as far as it can: what differs between threads that keep step and those that run ahead is what a missing barrier
+  // shows by.
+  //
+  // `if (_setjmp(self.context) == 0) _longjmp(r.next(), nobody_ready);` is how a fiber waits: not in a function of its own,
+  // since each return after a jump is one that the processor does not foresee.
+  jmp_buf& next() {
+    if (!active) return scheduler.place;
     if (!(active >> simdgroup & 1) || (switch_percent && below(100) < switch_percent)) {
       const uint32_t turn = below(32);
       simdgroup = (static_cast<uint32_t>(std::countr_zero(std::rotr(active, static_cast<int>(turn)))) + turn) % 32;
@@ -117,20 +120,8 @@ struct ThreadgroupRunner::Threadgroup {
     const uint32_t lane = s.ready[i];
     s.ready[i] = s.ready[--s.ready_count];
     if (s.ready_count == 0) active &= ~(1u << simdgroup);
-    return &fibers[simdgroup * 32 + lane];
-  }
-
-  // Returns when this fiber goes on.
-  void yield() {
-    Fiber& self = *current;
-    Fiber* const next = choose();
-    if (next == &self) return;
-    if (!next) return leave(self);
-    current = next;
-    if (_setjmp(self.context) == 0) _longjmp(current->context, 1);
-  }
-  void leave(Fiber& self) {
-    if (_setjmp(self.context) == 0) _longjmp(scheduler.place, nobody_ready);
+    current = &fibers[simdgroup * 32 + lane];
+    return current->context;
   }
 
   [[noreturn]] void fail(Fault what) {
@@ -162,7 +153,7 @@ void fiber_main() {
     self.parked = true;
     self.waits = nullptr;
     ++r.ended;
-    r.yield();
+    if (_setjmp(self.context) == 0) _longjmp(r.next(), nobody_ready);
   }
 }
 
@@ -271,10 +262,7 @@ Fault ThreadgroupRunner::run(const std::function<void()>& kernel, uint32_t threa
   r.start(group, seed);
   set_memory_trap(&r.scheduler);
   const int ending = _setjmp(r.scheduler.place);
-  if (ending == 0) {
-    r.current = r.choose();
-    _longjmp(r.current->context, 1);
-  }
+  if (ending == 0) _longjmp(r.next(), nobody_ready);
   set_memory_trap(nullptr);
   running = nullptr;
   if (ending != nobody_ready) {
@@ -325,48 +313,29 @@ void meet_threadgroup(const char* name) {
     r.arrived = 0;
     for (uint32_t s = 0; s < r.threads / 32; ++s) r.make_ready(s);
   }
-  r.yield();
+  if (_setjmp(self.context) == 0) _longjmp(r.next(), nobody_ready);
 }
 
-namespace {
-
-// Waits for the simdgroup's other lanes, which the last to come makes ready; returns the parity of that meeting.
-uint32_t meet(Simdgroup& simdgroup, uint value, Reduction reduction, const char* name) {
+// The last lane to come makes all ready.
+const Meeting& meet_simdgroup(uint value, const char* name, Reduction reduction) {
   auto& r = *running;
   Fiber& self = *r.current;
+  Simdgroup& simdgroup = r.simdgroups[self.ids.simdgroup];
   if (simdgroup.arrived == 0) simdgroup.meeting = name;
   if (!same(simdgroup.meeting, name)) {
     r.fail(name_of(self) + " comes to " + name + " while others of its simdgroup wait at " + simdgroup.meeting);
   }
-  const uint32_t parity = simdgroup.parity;
-  simdgroup.values[parity][self.ids.lane] = value;
+  Meeting& meeting = simdgroup.brought[simdgroup.parity];
+  meeting.values[self.ids.lane] = value;
   self.waits = name;
   if (++simdgroup.arrived == 32) {
-    if (reduction) simdgroup.results[parity] = reduction(simdgroup.values[parity]);
+    if (reduction) meeting.result = reduction(meeting.values);
     simdgroup.arrived = 0;
-    simdgroup.parity = 1 - parity;
+    simdgroup.parity = 1 - simdgroup.parity;
     r.make_ready(self.ids.simdgroup);
   }
-  r.yield();
-  return parity;
-}
-
-Simdgroup& simdgroup_of_thread() { return running->simdgroups[running->current->ids.simdgroup]; }
-
-}  // namespace
-
-void meet_simdgroup(const char* name) { meet(simdgroup_of_thread(), 0, nullptr, name); }
-uint exchange(uint value, uint from, const char* name) {
-  Simdgroup& simdgroup = simdgroup_of_thread();
-  return simdgroup.values[meet(simdgroup, value, nullptr, name)][from % 32];
-}
-void gather(uint value, uint (&all)[32], const char* name) {
-  Simdgroup& simdgroup = simdgroup_of_thread();
-  std::memcpy(all, simdgroup.values[meet(simdgroup, value, nullptr, name)], sizeof all);
-}
-uint reduce(uint value, Reduction reduction, const char* name) {
-  Simdgroup& simdgroup = simdgroup_of_thread();
-  return simdgroup.results[meet(simdgroup, value, reduction, name)];
+  if (_setjmp(self.context) == 0) _longjmp(r.next(), nobody_ready);
+  return meeting;
 }
 
 }  // namespace lily::host
