@@ -177,7 +177,7 @@ class Emulator : public Device {
   Fault run_threadgroups(const Dispatch& dispatch, const emulator::KernelEntry& kernel) {
     std::vector<void*> buffers;
     for (const BufferView& view : dispatch.buffers) buffers.push_back(at(view));
-    const auto [x, y, z] = dispatch.groups;
+    const uint32_t x = dispatch.groups[0], y = dispatch.groups[1], z = dispatch.groups[2];
     std::vector<uint32_t> order(size_t{x} * y * z);
     std::iota(order.begin(), order.end(), 0u);
     shuffle(order);
