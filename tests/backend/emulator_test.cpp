@@ -130,13 +130,23 @@ TEST_F(LanesTest, ArraysOfTheThreadgroup) {
   EXPECT_THAT(run(32, [] { shared(8, lane() == 4 ? "one" : "other"); }), AllOf(HasSubstr("one"), HasSubstr("other")));
 }
 
+[[gnu::noinline]] void use_much_stack() {
+  volatile char frame[150 << 10];
+  for (size_t i = 0; i < sizeof frame; i += 16) frame[i] = 0;
+}
+
 TEST_F(LanesTest, AStackThatEnds) {
   const auto kernel = [](uint deep) {
-    volatile char frame[150 << 10];
-    for (size_t i = 0; i < sizeof frame && lane() == deep; i += 16) frame[i] = 0;
+    if (lane() == deep) use_much_stack();
   };
-  EXPECT_EQ(run(32, [&] { kernel(31); }), "the stack of thread 31 has ended");
-  EXPECT_EQ(run(32, [&] { kernel(0); }), "access to memory that is not the kernel's by thread 0");
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    EXPECT_EQ(run(
+                  32, [&] { kernel(31); }, seed),
+              "the stack of thread 31 has ended");
+    EXPECT_EQ(run(
+                  32, [&] { kernel(0); }, seed),
+              "access to memory that is not the kernel's by thread 0");
+  }
 }
 
 // Each: right with all its barriers for every seed, wrong for some without one.
