@@ -18,7 +18,7 @@ template <uint chunks>
 __global__ void __launch_bounds__(256, 2 / chunks)
     tensor_norm_gemv(const float* x, WEIGHTS(1, float, weight), WEIGHTS(2, uint, codes), WEIGHTS(3, bf16, scales),
                      WEIGHTS(4, bf16, biases), float* y, ARGS(6, GemvArgs, a)) {
-  SHARED(float, partial, 2 * 8 * step_rows);
+  SHARED(float, partial, 2 * tiles_ahead<chunks> * 8 * step_rows);
   SHARED(float, squares, 8);
   gemv_4<chunks, true>(x, weight, codes, scales, biases, y, a, partial, squares);
 }
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(256, 2 / chunks)
 __global__ void __launch_bounds__(256, 2)
     tensor_gemv_add(const float* x, WEIGHTS(1, uint, codes), WEIGHTS(2, bf16, scales), WEIGHTS(3, bf16, biases),
                     float* y, ARGS(5, GemvArgs, a)) {
-  SHARED(float, partial, 2 * 8 * step_rows);
+  SHARED(float, partial, 2 * tiles_ahead<2> * 8 * step_rows);
   gemv_4<2, false>(x, x, codes, scales, biases, y, a, partial, partial);
 }
 
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(256, 2)
     tensor_step_gate_up(const float* x, WEIGHTS(1, float, weight), const float* logits, WEIGHTS(3, uint, gate_codes),
                         WEIGHTS(4, bf16, gate_scales), WEIGHTS(5, bf16, gate_biases), WEIGHTS(6, uint, up_codes),
                         WEIGHTS(7, bf16, up_scales), WEIGHTS(8, bf16, up_biases), float* y, ARGS(10, MoeArgs, a)) {
-  SHARED(float, partial, 2 * 8 * step_rows);
+  SHARED(float, partial, 2 * tiles_ahead<1> * 8 * step_rows);
   SHARED(float, squares, 8);
   SHARED(uint, best, 2 * 8 * max_slots);
   SHARED(uint, chosen, 2 * max_slots);

@@ -92,7 +92,7 @@ FN void load_row(float (&v)[16], const float* x, uint column, uint lane) {
 // sums += the two rows' products with this chunk, as far as they are this lane's.
 FN void multiply_chunk(float (&sums)[2], const CodeChunk& codes, const RowChunk& row, uint lane) {
   constexpr uint nibbles = 0x000f000fu, offset = 0x43004300u;  // 128 in bf16, twice
-  float c[4] = {0, 0, 0, 0};
+  float c[4] = {0, 0, 0, 0}, d[4] = {0, 0, 0, 0};              // two chains
 #pragma unroll
   for (uint j = 0; j < 4; ++j) {
     const bool mine = lane / 8 == j;
@@ -103,12 +103,12 @@ FN void multiply_chunk(float (&sums)[2], const CodeChunk& codes, const RowChunk&
       const uint a[4] = {and_or(low, nibbles, offset), and_or(high, nibbles, offset), and_or(low >> 4, nibbles, offset),
                          and_or(high >> 4, nibbles, offset)};
       const uint b[2] = {mine ? row.pairs[s][0] : 0, mine ? row.pairs[s][1] : 0};
-      mma(c, a, b);
+      mma(s % 2 == 0 ? c : d, a, b);
     }
   }
   const float low = to_float(codes.scale_low), high = to_float(codes.scale_high);
-  sums[0] += low * (c[0] + c[1]) + (to_float(codes.bias_low) - 128 * low) * row.sum;
-  sums[1] += high * (c[2] + c[3]) + (to_float(codes.bias_high) - 128 * high) * row.sum;
+  sums[0] += low * (c[0] + c[1] + d[0] + d[1]) + (to_float(codes.bias_low) - 128 * low) * row.sum;
+  sums[1] += high * (c[2] + c[3] + d[2] + d[3]) + (to_float(codes.bias_high) - 128 * high) * row.sum;
 }
 
 // Each warp's sums of 16 rows to out [warp][step_rows].
@@ -130,6 +130,9 @@ FN float sum_of_row(const float* partial, uint row) {
   return sum;
 }
 
+template <uint chunks>
+constexpr uint tiles_ahead = chunks == 1 ? 3 : 1;  // of which the codes are on their way
+
 // gemv.h's work: y = W (x * weight) / rms(x), or y += W x. 8 warps; warp w takes chunks w and w + 8. Tiles of 16 rows are dealt
 // to the blocks; their codes are asked for some tiles ahead.
 template <uint chunks, bool norm>
@@ -137,7 +140,7 @@ FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf1
                const GemvArgs& a, float* partial, float* squares) {
   const uint lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles = (a.rows + step_rows - 1) / step_rows;
   const uint shift = log2_u(a.group_size);
-  constexpr uint ahead = chunks == 1 ? 3 : 1;  // tiles on their way
+  constexpr uint ahead = tiles_ahead<chunks>;
   CodeChunk codes_ahead[ahead][chunks];
   const auto load = [&](CodeChunk(&to)[chunks], uint tile) {
     if (tile >= tiles) return;
@@ -188,33 +191,34 @@ FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf1
   if (!norm && finishes && blockIdx.x * step_rows + threadIdx.x < a.rows)
     before = y[blockIdx.x * step_rows + threadIdx.x];
   uint half = 0;
-  // Each buffer has its own place in the unrolled loop: to move one would be to wait for its loads.
+  // Some tiles between two barriers: their chains of products run beside each other. Each buffer has its own place in the
+  // unrolled loop: to move one would be to wait for its loads.
   for (uint first = blockIdx.x; first < tiles; first += ahead * gridDim.x) {
+    float* mine = partial + half * ahead * 8 * step_rows;
+    half = 1 - half;
+    float sums[ahead][2] = {};
 #pragma unroll
     for (uint k = 0; k < ahead; ++k) {
-      const uint tile = first + k * gridDim.x;
-      if (tile >= tiles) break;
-      float sums[2] = {0, 0};
+      if (first + k * gridDim.x >= tiles) break;
 #pragma unroll
       for (uint i = 0; i < chunks; ++i) {
-        if ((warp + i * 8) * chunk_columns < a.cols) multiply_chunk(sums, codes_ahead[k][i], row[i], lane);
+        if ((warp + i * 8) * chunk_columns < a.cols) multiply_chunk(sums[k], codes_ahead[k][i], row[i], lane);
       }
-      load(codes_ahead[k], tile + ahead * gridDim.x);
-      float* mine = partial + half * 8 * step_rows;
-      half = 1 - half;
-      leave_sums(mine, sums, warp, lane);
-      __syncthreads();
-      const uint out = tile * step_rows + threadIdx.x;
-      if (!finishes || out >= a.rows) continue;
-      float sum = sum_of_row<8>(mine, threadIdx.x);
-      if (norm) {
-        float total = 0;
+      load(codes_ahead[k], first + (k + ahead) * gridDim.x);
+    }
 #pragma unroll
-        for (uint w = 0; w < 8; ++w) total += squares[w];
-        y[out] = sum * rsqrt_f(total / float(a.cols) + a.eps);
-      } else {
-        y[out] = (tile == blockIdx.x ? before : y[out]) + sum;
-      }
+    for (uint k = 0; k < ahead; ++k) leave_sums(mine + k * 8 * step_rows, sums[k], warp, lane);
+    __syncthreads();
+    const uint tile = first + threadIdx.x / step_rows * gridDim.x, out = tile * step_rows + threadIdx.x % step_rows;
+    if (threadIdx.x >= ahead * step_rows || out >= a.rows) continue;
+    const float sum = sum_of_row<8>(mine + threadIdx.x / step_rows * 8 * step_rows, threadIdx.x % step_rows);
+    if (norm) {
+      float total = 0;
+#pragma unroll
+      for (uint w = 0; w < 8; ++w) total += squares[w];
+      y[out] = sum * rsqrt_f(total / float(a.cols) + a.eps);
+    } else {
+      y[out] = (first == blockIdx.x ? before : y[out]) + sum;
     }
   }
 }
@@ -235,7 +239,7 @@ FN void gate_up_4(const float* x, const float* weight, const float* logits, cons
   y += token * slots * a.width;
   if (works) load_row(v, x, column, lane);
   choose_experts<8>(logits + token * a.logits_stride, a.experts, a.top_k, best, chosen, threadIdx.x);
-  constexpr uint ahead = 2;
+  constexpr uint ahead = tiles_ahead<1>;
   CodeChunk codes_ahead[ahead];
   const auto load = [&](CodeChunk& to, uint tile) {
     if (tile >= tiles || !works) return;
@@ -261,25 +265,28 @@ FN void gate_up_4(const float* x, const float* weight, const float* logits, cons
   if (lane == 0) squares[warp] = square;
   uint half = 0;
   for (uint first = blockIdx.x; first < tiles; first += ahead * gridDim.x) {
+    float* mine = partial + half * ahead * 8 * step_rows;
+    half = 1 - half;
+    float sums[ahead][2] = {};
 #pragma unroll
     for (uint k = 0; k < ahead; ++k) {
-      const uint tile = first + k * gridDim.x;
-      if (tile >= tiles) break;
-      float sums[2] = {0, 0};
-      if (works) multiply_chunk(sums, codes_ahead[k], row, lane);
-      load(codes_ahead[k], tile + ahead * gridDim.x);
-      float* mine = partial + half * 8 * step_rows;
-      half = 1 - half;
-      leave_sums(mine, sums, warp, lane);
-      __syncthreads();
-      if (threadIdx.x >= 8) continue;
-      float total = 0;
-#pragma unroll
-      for (uint w = 0; w < 8; ++w) total += squares[w];
-      const float scale = rsqrt_f(total / float(a.hidden) + a.eps);
-      const float gate = sum_of_row<8>(mine, threadIdx.x) * scale, up = sum_of_row<8>(mine, threadIdx.x + 8) * scale;
-      y[tile * 8 + threadIdx.x] = gate / (1.0f + exp_f(-gate)) * up;
+      if (first + k * gridDim.x >= tiles) break;
+      if (works) multiply_chunk(sums[k], codes_ahead[k], row, lane);
+      load(codes_ahead[k], first + (k + ahead) * gridDim.x);
     }
+#pragma unroll
+    for (uint k = 0; k < ahead; ++k) leave_sums(mine + k * 8 * step_rows, sums[k], warp, lane);
+    __syncthreads();
+    const uint tile = first + threadIdx.x / 8 * gridDim.x;
+    if (threadIdx.x >= ahead * 8 || tile >= tiles) continue;
+    float total = 0;
+#pragma unroll
+    for (uint w = 0; w < 8; ++w) total += squares[w];
+    const float scale = rsqrt_f(total / float(a.hidden) + a.eps);
+    const float* sums_of_tile = mine + threadIdx.x / 8 * 8 * step_rows;
+    const float gate = sum_of_row<8>(sums_of_tile, threadIdx.x % 8) * scale;
+    const float up = sum_of_row<8>(sums_of_tile, threadIdx.x % 8 + 8) * scale;
+    y[tile * 8 + threadIdx.x % 8] = gate / (1.0f + exp_f(-gate)) * up;
   }
 }
 
