@@ -42,4 +42,9 @@ Result<void> Backend::decode_ahead(State&, int32_t, const DeviceSampling&, const
   return Error{.where = describe(), .what = "does not sample", .exit_code = 1};
 }
 
+Result<void> Backend::without(const std::string& mechanism) {
+  if (mechanism.empty()) return {};
+  return Error{.where = describe(), .what = "has no such mechanism", .got = mechanism};
+}
+
 }  // namespace lily

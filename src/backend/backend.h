@@ -87,6 +87,13 @@ struct Peak {
   std::string arithmetic;       // "float32 FMA (avx512, 2 threads)", "bf16 tiles"
 };
 
+// Something that makes a backend fast and that it can do without, to measure what it is worth.
+struct Mechanism {
+  std::string name;
+  bool of_prefill, of_decode;
+  int64_t most_tokens = 0;  // of a prompt that is worth waiting for without it; 0: any
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -124,6 +131,13 @@ class Backend {
                                                           std::span<const std::byte> data) = 0;
 
   virtual Result<Peak> measure_peak() = 0;  // takes about a second
+
+  virtual std::vector<Mechanism> mechanisms() const { return {}; }
+  // From the next call on everything is computed without that one; "": with all of them again. One of mechanisms().
+  virtual Result<void> without(const std::string& mechanism);
+  virtual size_t temporary_bytes() const {
+    return 0;
+  }  // that calls since the last `without` needed for intermediate results
 
   virtual StateCost state_cost() const = 0;
   virtual size_t state_bytes() const = 0;  // of all states and snapshots that live, shared blocks counted once

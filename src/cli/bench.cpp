@@ -23,7 +23,8 @@ struct Settings {
   std::optional<int64_t> decode;
   int repetitions = 3;
   std::string only;
-  std::string json;  // "-": standard output, without the table
+  std::string ablate;  // "all" or names, separated by commas; empty: no ablation
+  std::string json;    // "-": standard output, without the table
 };
 
 constexpr int64_t default_prompt = 512, default_depth = 4096, default_decode = 32;
@@ -83,6 +84,23 @@ Result<BenchPlan> make_plan(const Settings& settings, std::vector<int64_t> promp
   return plan;
 }
 
+Result<std::vector<Mechanism>> chosen_mechanisms(const Backend& backend, const std::string& wanted) {
+  const std::vector<Mechanism> all = backend.mechanisms();
+  if (wanted == "all" && !all.empty()) return all;
+  std::string known = all.empty() ? "a GPU backend: " + backend.describe() + " has none to switch off" : "all";
+  for (const Mechanism& mechanism : all) known += ", " + mechanism.name;
+  std::vector<Mechanism> chosen;
+  for (size_t at = 0; at <= wanted.size();) {
+    const size_t end = std::min(wanted.find(',', at), wanted.size());
+    const std::string name = wanted.substr(at, end - at);
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Mechanism& each) { return each.name == name; });
+    if (found == all.end()) return Error{.where = "--ablate", .what = "unknown", .expected = known, .got = name};
+    chosen.push_back(*found);
+    at = end + 1;
+  }
+  return chosen;
+}
+
 // The table as it comes, unless JSON takes the standard output.
 Result<nlohmann::ordered_json> measure(Engine& engine, const BenchPlan& plan, const Settings& settings) {
   LILY_TRY(const Peak peak, engine.backend->measure_peak());
@@ -92,6 +110,15 @@ Result<nlohmann::ordered_json> measure(Engine& engine, const BenchPlan& plan, co
     if (table) std::puts(line.c_str());
     std::fflush(stdout);
   };
+  if (!settings.ablate.empty()) {
+    LILY_TRY(const std::vector<Mechanism> mechanisms, chosen_mechanisms(*engine.backend, settings.ablate));
+    print(report.ablation_header());
+    LILY_CHECK(run_ablation(*engine.backend, plan, mechanisms, [&](const AblationRow& row) {
+      report.add(row);
+      print(report.line(row));
+    }));
+    return report.json();
+  }
   print(report.header());
   LILY_CHECK(run_benchmark(*engine.backend, plan, [&](const BenchRow& row) {
     report.add(row);
@@ -146,6 +173,10 @@ Command bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--only", settings->only, "Measure only prefill or only decode")
       ->check(CLI::IsMember({"prefill", "decode"}));
+  command
+      ->add_option("--ablate", settings->ablate,
+                   "Measure what the engine's mechanisms are worth instead, each off in turn: names, or all")
+      ->type_name("NAME,...");
   command->add_option("--json", settings->json, "Write one JSON object, too; -: to standard output, without the table")
       ->type_name("FILE");
   return {command, [settings] {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 
 namespace lily::cli {
@@ -22,7 +23,8 @@ std::string rate(double tokens_per_second) {
   return fmt::format("{:.{}f}", tokens_per_second, tokens_per_second >= 100 ? 1 : 2);
 }
 
-std::string label(const BenchRow& row) {
+template <class Row>
+std::string label(const Row& row) {
   if (row.kind == BenchKind::prefill) return fmt::format("prefill {}", row.tokens);
   return fmt::format("decode {} at {}", row.tokens, row.depth);
 }
@@ -105,6 +107,40 @@ void BenchReport::add(const BenchRow& row) {
   object["share_of_read_bandwidth"] = of_bytes(bytes_per_second / peak_.bytes_per_second);
   object["share_of_flops_peak"] = flops_per_second / peak_.flops_per_second;
   json_["rows"].push_back(std::move(object));
+}
+
+std::string BenchReport::ablation_header() const {
+  return title_ + "\nfull engine beside one without each mechanism, in turn: median ratio of pairs\n\n" +
+         fmt::format("{:<22}{:<20}{:>12}{:>12}{:>9}{:>16}  {}", "", "", "full t/s", "without", "ratio", "min - max",
+                     "temporaries: full, without");
+}
+
+std::string BenchReport::line(const AblationRow& row) const {
+  const std::string start = fmt::format("{:<22}{:<20}", row.mechanism, label(row));
+  if (!row.skipped.empty()) return start + "skipped: " + row.skipped;
+  const std::vector<double> ratios = row.ratios();
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  return start + fmt::format("{:>12}{:>12}{:>9.3f}{:>16}  {}, {}", rate(median(row.full)), rate(median(row.without)),
+                             median(ratios), fmt::format("{:.3f} - {:.3f}", *least, *most),
+                             amount(static_cast<double>(row.full_bytes), "B"),
+                             amount(static_cast<double>(row.without_bytes), "B"));
+}
+
+void BenchReport::add(const AblationRow& row) {
+  const bool prefill = row.kind == BenchKind::prefill;
+  ordered_json object = {{"mechanism", row.mechanism}, {"kind", prefill ? "prefill" : "decode"}};
+  object[prefill ? "length" : "depth"] = prefill ? row.tokens : row.depth;
+  object["tokens"] = row.tokens;
+  if (!row.skipped.empty()) {
+    object["skipped"] = row.skipped;
+  } else {
+    const std::vector<double> ratios = row.ratios();
+    const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+    object["ratio"] = {{"median", median(ratios)}, {"min", *least}, {"max", *most}, {"pairs", ratios}};
+    object["tokens_per_second"] = {{"full", row.full}, {"without", row.without}};
+    object["temporary_bytes"] = {{"full", row.full_bytes}, {"without", row.without_bytes}};
+  }
+  json_["ablation"].push_back(std::move(object));
 }
 
 }  // namespace lily::cli

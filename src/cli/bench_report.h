@@ -19,6 +19,10 @@ class BenchReport {
   std::string line(const BenchRow& row) const;
   void add(const BenchRow& row);
 
+  std::string ablation_header() const;
+  std::string line(const AblationRow& row) const;
+  void add(const AblationRow& row);
+
   // Costs are of one token, the mean over the row's; null where they bound nothing.
   nlohmann::ordered_json json() const { return json_; }
 

@@ -38,7 +38,7 @@ class Benchmark {
 
   // Depths must come in ascending order: the state goes on from the one before.
   Result<BenchRow> decode(int64_t depth) {
-    if (!at_depth_) backend_.reset(*state_);
+    if (!at_depth_ || state_->position() > depth) backend_.reset(*state_);  // deeper only after an error
     {
       ProgressBar bar("filling to " + std::to_string(depth), depth - state_->position(), ProgressUnit::tokens);
       LILY_CHECK(fill(depth, WantLogits::none, bar));
@@ -107,14 +107,93 @@ class Benchmark {
   bool at_depth_ = false;
 };
 
+Result<Benchmark> make_benchmark(Backend& backend, const BenchPlan& plan) {
+  int64_t capacity = 1;
+  for (const int64_t length : plan.prompts) capacity = std::max(capacity, length);
+  for (const int64_t depth : plan.depths) capacity = std::max(capacity, depth + plan.decode);
+  LILY_TRY(std::unique_ptr<State> state, backend.make_state(capacity));
+  return Benchmark(backend, plan, std::move(state));
+}
+
+// Pairs of measurements of one kind after another.
+class Ablation {
+ public:
+  Ablation(Backend& backend, const BenchPlan& plan) : backend_(backend), repetitions_(plan.repetitions), plan_(plan) {
+    plan_.repetitions = 1;
+  }
+
+  Result<void> prefill(const Mechanism& mechanism, int64_t length) {
+    return pairs({.mechanism = mechanism.name, .kind = BenchKind::prefill, .depth = 0, .tokens = length});
+  }
+  Result<void> decode(const Mechanism& mechanism, int64_t depth) {
+    return pairs({.mechanism = mechanism.name, .kind = BenchKind::decode, .depth = depth, .tokens = plan_.decode});
+  }
+
+  Result<void> run(const std::vector<Mechanism>& mechanisms, const std::function<void(const AblationRow&)>& on_row) {
+    LILY_TRY(Benchmark benchmark, make_benchmark(backend_, plan_));
+    benchmark_ = &benchmark;
+    on_row_ = &on_row;
+    for (const Mechanism& mechanism : mechanisms) {
+      int64_t measured = 0;
+      for (int64_t length : plan_.prompts) {
+        if (!mechanism.of_prefill) break;
+        if (mechanism.most_tokens > 0) length = std::min(length, mechanism.most_tokens);
+        if (length != measured) LILY_CHECK(prefill(mechanism, length));
+        measured = length;
+      }
+    }
+    for (const int64_t depth : plan_.depths) {
+      for (const Mechanism& mechanism : mechanisms) {
+        if (mechanism.of_decode) LILY_CHECK(decode(mechanism, depth));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<void> pairs(AblationRow row) {
+    for (int i = 0; i < repetitions_ && row.skipped.empty(); ++i) {
+      for (const bool full : {i % 2 == 0, i % 2 != 0}) {
+        const Result<double> rate = once(full ? "" : row.mechanism, row);
+        if (rate) {
+          (full ? row.full : row.without).push_back(*rate);
+          (full ? row.full_bytes : row.without_bytes) = backend_.temporary_bytes();
+          continue;
+        }
+        LILY_CHECK(backend_.without(""));
+        if (full) return rate.error();
+        row.skipped = rate.error().message();  // such as memory that the device does not have
+        break;
+      }
+    }
+    (*on_row_)(row);
+    return backend_.without("");
+  }
+
+  Result<double> once(const std::string& mechanism, const AblationRow& row) {
+    LILY_CHECK(backend_.without(mechanism));
+    plan_.chunk = backend_.chunk();
+    LILY_TRY(const BenchRow measured,
+             row.kind == BenchKind::prefill ? benchmark_->prefill(row.tokens) : benchmark_->decode(row.depth));
+    return measured.rates[0];
+  }
+
+  Backend& backend_;
+  int repetitions_;
+  BenchPlan plan_;
+  Benchmark* benchmark_ = nullptr;
+  const std::function<void(const AblationRow&)>* on_row_ = nullptr;
+};
+
 }  // namespace
 
-double BenchRow::median() const {
-  std::vector<double> sorted = rates;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
+
+double BenchRow::median() const { return cli::median(rates); }
 
 double BenchRow::min() const { return *std::min_element(rates.begin(), rates.end()); }
 
@@ -122,11 +201,7 @@ double BenchRow::max() const { return *std::max_element(rates.begin(), rates.end
 
 Result<void> run_benchmark(Backend& backend, const BenchPlan& plan,
                            const std::function<void(const BenchRow&)>& on_row) {
-  int64_t capacity = 1;
-  for (const int64_t length : plan.prompts) capacity = std::max(capacity, length);
-  for (const int64_t depth : plan.depths) capacity = std::max(capacity, depth + plan.decode);
-  LILY_TRY(std::unique_ptr<State> state, backend.make_state(capacity));
-  Benchmark benchmark(backend, plan, std::move(state));
+  LILY_TRY(Benchmark benchmark, make_benchmark(backend, plan));
   for (const int64_t length : plan.prompts) {
     LILY_TRY(const BenchRow row, benchmark.prefill(length));
     on_row(row);
@@ -136,6 +211,17 @@ Result<void> run_benchmark(Backend& backend, const BenchPlan& plan,
     on_row(row);
   }
   return {};
+}
+
+std::vector<double> AblationRow::ratios() const {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(full.size(), without.size()); ++i) ratios.push_back(full[i] / without[i]);
+  return ratios;
+}
+
+Result<void> run_ablation(Backend& backend, const BenchPlan& plan, const std::vector<Mechanism>& mechanisms,
+                          const std::function<void(const AblationRow&)>& on_row) {
+  return Ablation(backend, plan).run(mechanisms, on_row);
 }
 
 }  // namespace lily::cli

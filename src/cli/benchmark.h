@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -35,5 +36,25 @@ struct BenchRow {
 // repetitions differ only by the machine. A depth is filled once and returned to by its snapshot. The lengths must fit
 // the model's context.
 Result<void> run_benchmark(Backend& backend, const BenchPlan& plan, const std::function<void(const BenchRow&)>& on_row);
+
+// The engine with one mechanism off, beside all of it, in pairs.
+struct AblationRow {
+  std::string mechanism;
+  BenchKind kind;
+  int64_t depth;                             // tokens in the state at the start
+  int64_t tokens;                            // of one repetition
+  std::vector<double> full, without;         // tokens/s; the i-th of both are a pair
+  size_t full_bytes = 0, without_bytes = 0;  // of temporaries
+  std::string skipped;                       // why there is no measurement
+
+  std::vector<double> ratios() const;  // full / without, of every pair
+};
+
+double median(std::vector<double> values);  // not empty
+
+// Every mechanism at each of the plan's lengths (prefill) or depths (decode). Of plan.repetitions pairs every other one starts
+// with the full engine; each measurement follows an untimed one of the same kind, which makes recordings and memory anew.
+Result<void> run_ablation(Backend& backend, const BenchPlan& plan, const std::vector<Mechanism>& mechanisms,
+                          const std::function<void(const AblationRow&)>& on_row);
 
 }  // namespace lily::cli

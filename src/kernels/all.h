@@ -13,3 +13,5 @@
 #include "kernels/moe.h"
 #include "kernels/peak.h"
 #include "kernels/sample.h"
+#include "kernels/unfused.h"
+#include "kernels/unfused_attention.h"

@@ -120,6 +120,23 @@ struct GroupedGemmArgs {
   uint slots;  // of a token; pair / slots is the row of x, where x is by token
 };
 
+// The plain forms of kernels/unfused.h.
+struct DequantizeArgs {
+  uint first_unit;  // of 32 columns, through the whole matrix
+  uint units;
+  uint group_size;
+};
+struct ProductArgs {
+  uint rows;  // of one expert's matrix
+  uint cols;
+  uint group_size;
+  uint slots;
+  uint x_by_slot;  // 1: a row of x for each (token, slot); 0: one for each token
+};
+struct CountArgs {
+  uint count;
+};
+
 struct CombineArgs {
   uint n;
   uint hidden;

@@ -47,6 +47,20 @@
 //
 // sample_parts       logits f32 [vocab], candidates f32 [parts, candidates, (logit, id as bits)]         grid (parts)
 // sample_pick        candidates, step (u): position + 1 and the token, token uint [1] (w)                 grid (1)
+//
+// Plain forms for ablation (kernels/unfused.h, kernels/unfused_attention.h); `after` is not read, it only orders:
+// dequantize_B       codes, scales, biases, after, y bf16 [units, 32]                                     grid (units / 256)
+// expert_product_B   x f32 [n, cols] or [n, S, cols], choices, codes, scales, biases, y f32 [n, S, rows]  grid (rows / 16, S, n)
+// rms_norm_float     x f32 [n, cols], weight f32 [cols], y f32 [n, cols]                                  grid (n)
+// silu_multiply      gate f32 [count], up f32 [count], y f32 [count]                                      grid (count / 256)
+// weighted_sum       z f32 [n, S, H], weights f32 [n, S], x f32 [n, H] (+=)                               grid (H / 256, n)
+// delta_update       delta_step's without the norm, o f32 [value_heads, V]: raw                           grid (value_heads)
+// norm_gate          o f32 [value_heads, V], projections f32 (a row), norm f32 [V], y f32 [value_heads, V]  grid (value_heads)
+// prepare_step       projections f32 (a row), q_norm, k_norm, rope, step, blocks, KV pool, q f32 [heads, D] scaled
+//                                                                                              grid ((heads + kv_heads) / 8)
+// attend_prepared    q f32, projections, step, blocks, KV pool, y, partial: attend_step's                 grid (splits, kv_heads)
+// attend_alone       attend_step's                                                                        grid (splits, heads)
+// attend_strided     attend_step's                                                                        grid (splits, kv_heads)
 #pragma once
 
 #include <cstddef>

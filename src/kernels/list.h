@@ -55,10 +55,29 @@
 
 #define LILY_PEAK_KERNELS(X) X(measure_tiles, 128, "w", PeakArgs)
 
+#define LILY_UNFUSED_KERNELS(X)                                  \
+  X(dequantize_2, 256, "rrrrw", DequantizeArgs)                  \
+  X(dequantize_3, 256, "rrrrw", DequantizeArgs)                  \
+  X(dequantize_4, 256, "rrrrw", DequantizeArgs)                  \
+  X(dequantize_5, 256, "rrrrw", DequantizeArgs)                  \
+  X(dequantize_6, 256, "rrrrw", DequantizeArgs)                  \
+  X(dequantize_8, 256, "rrrrw", DequantizeArgs)                  \
+  LILY_EACH_WIDTH(X, expert_product, 128, "rrrrrw", ProductArgs) \
+  X(rms_norm_float, 256, "rrw", NormArgs)                        \
+  X(silu_multiply, 256, "rrw", CountArgs)                        \
+  X(weighted_sum, 256, "rru", CombineArgs)                       \
+  X(delta_update, 512, "rrrrrwrww", DeltaArgs)                   \
+  X(norm_gate, 128, "rrrw", DeltaArgs)                           \
+  X(prepare_step, 256, "rrrrrruw", AttentionArgs)                \
+  X(attend_prepared, 256, "rrrruww", AttentionArgs)              \
+  X(attend_alone, 256, "rrrrrruww", AttentionArgs)               \
+  X(attend_strided, 256, "rrrrrruww", AttentionArgs)
+
 #define LILY_KERNELS(X)     \
   LILY_PEAK_KERNELS(X)      \
   LILY_DENSE_KERNELS(X)     \
   LILY_DELTA_KERNELS(X)     \
   LILY_ATTENTION_KERNELS(X) \
   LILY_MOE_KERNELS(X)       \
-  LILY_SAMPLE_KERNELS(X)
+  LILY_SAMPLE_KERNELS(X)    \
+  LILY_UNFUSED_KERNELS(X)

@@ -138,6 +138,7 @@ TEST(Bench, BadArgumentsAreOneLine) {
   EXPECT_THAT(error_of("--depth 9223372036854775807"), HasSubstr("more tokens"));
   EXPECT_THAT(error_of("--decode 513"), HasSubstr("expected at most 512, got 513"));
   EXPECT_EQ(error_of("--decode 0"), "lily: --decode: bad number of tokens: expected 1 or more, got 0\n");
+  EXPECT_THAT(error_of("--ablate all"), HasSubstr("has none to switch off"));
   for (const char* bad : {"--decode 18446744073709551615", "--decode=-1", "--decode x", "-r 0", "-r=-1", "--only both",
                           "--backend none", "stray", "--json /", "--json /nowhere/x"}) {
     error_of(bad);
@@ -172,6 +173,43 @@ TEST(Benchmark, ABackendsErrorEndsIt) {
   const auto done = cli::run_benchmark(backend, {.prompts = {7}}, [](const cli::BenchRow&) { FAIL(); });
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().message(), "fake: told to fail");
+}
+
+// Slower without one mechanism, and unable to work without the other.
+struct SwitchedBackend : test::FakeBackend {
+  SwitchedBackend() : FakeBackend(50, 1000) {}
+  std::vector<Mechanism> mechanisms() const override { return {{"memory", true, false, 5}, {"speed", true, true}}; }
+  Result<void> without(const std::string& mechanism) override {
+    switches += mechanism.substr(0, 1) + ",";
+    fail_next_prefill = mechanism == "memory";
+    delay = std::chrono::microseconds(mechanism == "speed" ? 4000 : 400);
+    return {};
+  }
+  std::string switches;  // first letters; nothing: all on
+};
+
+TEST(Ablation, PairsAlternateAndAFailureIsSkipped) {
+  SwitchedBackend backend;
+  const cli::BenchPlan plan{.prompts = {7, 9}, .depths = {10}, .decode = 3, .repetitions = 3};
+  std::vector<cli::AblationRow> rows;
+  const auto done =
+      cli::run_ablation(backend, plan, backend.mechanisms(), [&](const cli::AblationRow& row) { rows.push_back(row); });
+  ASSERT_TRUE(done.ok()) << done.error().message();
+  EXPECT_THAT(backend.breaches, ElementsAre());
+  // Both prompts are longer than the first mechanism's 5 tokens, so they are one.
+  const std::string pairs = ",s,s,,,s,,";
+  EXPECT_EQ(backend.switches, ",m,,," + pairs + pairs + pairs);
+  ASSERT_THAT(rows, SizeIs(4));
+  EXPECT_EQ(rows[0].tokens, 5);
+  EXPECT_EQ(rows[0].skipped, "fake: told to fail");
+  EXPECT_EQ(rows[2].tokens, 9);
+  EXPECT_EQ(rows[3].kind, cli::BenchKind::decode);
+  EXPECT_EQ(rows[3].depth, 10);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].mechanism, "speed");
+    ASSERT_THAT(rows[i].ratios(), SizeIs(3));
+    for (const double ratio : rows[i].ratios()) EXPECT_GT(ratio, 1);
+  }
 }
 
 TEST(Benchmark, MedianOfRates) {

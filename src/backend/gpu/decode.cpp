@@ -6,8 +6,6 @@
 namespace lily::gpu {
 namespace {
 
-constexpr uint32_t expert_rows = 16;  // of a threadgroup of the experts' kernels
-
 // Row i of n equal rows.
 Operand row(const Operand& operand, uint32_t i, uint32_t n) {
   const size_t bytes = operand.view.bytes / n;
@@ -59,6 +57,10 @@ void Schedule::decode_linear_attention(Planner& planner, std::span<GpuState* con
   norm_gemv(planner, w.in, w.input_norm, n, x, projections);
   const Operand out = planner.temporary(size_t{n} * config_.linear_value_size() * 4);
   for (uint32_t i = 0; i < n; ++i) {
+    if (!tuning_.mechanisms.norm_fusion) {
+      plain_delta_step(planner, *states[i], layer, row(projections, i, n), row(out, i, n));
+      continue;
+    }
     const Buffer &before = states[i]->before(), &after = states[i]->after();
     planner.add("delta_step", {static_cast<uint32_t>(config_.linear_value_heads), 1, 1},
                 {row(projections, i, n), external(w.conv), external(w.a_log), external(w.dt_bias), external(w.norm),
@@ -80,11 +82,13 @@ void Schedule::decode_full_attention(Planner& planner, std::span<GpuState* const
     kernels::AttentionArgs args = attention_args(1, w.in.rows, layer);
     args.splits = splits(states[i]->position() + 1);
     const Operand partial = planner.temporary(size_t{args.heads} * args.splits * (kernels::head_dim + 2) * 4);
-    planner.add("attend_step", {args.splits, args.kv_heads, 1},
-                {row(projections, i, n), external(w.q_norm), external(w.k_norm), external(weights_.rope),
-                 external(states[i]->step()), external(states[i]->blocks()), unordered(states_.pool.view()),
-                 row(out, i, n), partial},
-                args);
+    if (!plain_attend(planner, *states[i], layer, args, row(projections, i, n), row(out, i, n), partial)) {
+      planner.add("attend_step", {args.splits, args.kv_heads, 1},
+                  {row(projections, i, n), external(w.q_norm), external(w.k_norm), external(weights_.rope),
+                   external(states[i]->step()), external(states[i]->blocks()), unordered(states_.pool.view()),
+                   row(out, i, n), partial},
+                  args);
+    }
     if (args.splits > 1) {
       planner.add("attend_merge", {args.heads, 4, 1}, {row(projections, i, n), partial, row(out, i, n)}, args);
     }
@@ -98,12 +102,22 @@ void Schedule::decode_feed_forward(Planner& planner, uint32_t n, int layer, cons
   const Operand logits = planner.temporary(std::max<size_t>(16, size_t{n} * w.router.rows * 4));
   if (config_.is_moe()) norm_gemv(planner, w.router, w.post_attention_norm, n, x, logits);
   const Operand activation = planner.temporary(size_t{n} * slots() * args.width * 4);
-  planner.add(for_bits("experts_gate_up", w.gate), {ceil_div(args.width, expert_rows), slots(), n},
-              {x, external(w.post_attention_norm), logits, external(w.gate.codes), external(w.gate.scales),
-               external(w.gate.biases), external(w.up.codes), external(w.up.scales), external(w.up.biases), activation},
-              args);
-  planner.add(for_bits("experts_down", w.down), {ceil_div(hidden(), expert_rows), n, 1},
-              {activation, logits, external(w.down.codes), external(w.down.scales), external(w.down.biases), x}, args);
+  if (tuning_.mechanisms.gate_up_fusion) {
+    planner.add(
+        for_bits("experts_gate_up", w.gate), {ceil_div(args.width, expert_rows), slots(), n},
+        {x, external(w.post_attention_norm), logits, external(w.gate.codes), external(w.gate.scales),
+         external(w.gate.biases), external(w.up.codes), external(w.up.scales), external(w.up.biases), activation},
+        args);
+  } else {
+    plain_gate_up(planner, n, layer, x, logits, activation);
+  }
+  if (tuning_.mechanisms.down_fusion) {
+    planner.add(for_bits("experts_down", w.down), {ceil_div(hidden(), expert_rows), n, 1},
+                {activation, logits, external(w.down.codes), external(w.down.scales), external(w.down.biases), x},
+                args);
+  } else {
+    plain_down(planner, n, layer, activation, logits, x);
+  }
 }
 
 void Schedule::sample(Planner& planner, const GpuState& state, const BufferView& logits, const BufferView& token,

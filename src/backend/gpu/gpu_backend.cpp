@@ -12,6 +12,7 @@
 #include "backend/gpu/gpu_state.h"
 #include "backend/gpu/gpu_weights.h"
 #include "backend/gpu/measure_peak.h"
+#include "backend/gpu/unfused.h"
 
 namespace lily::gpu {
 namespace {
@@ -47,7 +48,10 @@ class GpuBackend : public Backend {
                        std::span<float> logits) override {
     assert(logits.size() == logits_size(config_, want, tokens.size()));
     LILY_CHECK(check_tokens(config_, state, tokens));
-    LILY_CHECK(make_buffers());
+    if (!tuning_.mechanisms.chunking && tokens.size() > schedule_.most_rows()) {
+      return Error{.where = describe(), .what = "the prompt is too long for one chunk", .exit_code = 1};
+    }
+    LILY_CHECK(make_buffers(tokens.size()));
     auto& gpu_state = static_cast<GpuState&>(state);
     LILY_CHECK(gpu_state.reserve(static_cast<int64_t>(tokens.size())));
     for (size_t done = 0; done < tokens.size(); done += tuning_.prefill_chunk) {
@@ -83,6 +87,7 @@ class GpuBackend : public Backend {
     auto& s = static_cast<GpuState&>(state);
     LILY_CHECK(s.reserve(1));
     LILY_CHECK(s.set_step(static_cast<uint32_t>(token)));
+    if (!tuning_.mechanisms.token_handoff) return decode_behind(s, sampling, on_token);
     LILY_TRY(Flight flight, take_off(s, sampling));
     for (;;) {
       // The next step starts before anybody has seen this one's token.
@@ -91,9 +96,7 @@ class GpuBackend : public Backend {
       if (room) {
         LILY_TRY(next, take_off(s, sampling));
       }
-      LILY_CHECK(device_->wait_for(flight.mark));
-      int32_t sampled;
-      std::memcpy(&sampled, slots_->host() + flight.slot * token_slot_bytes, sizeof sampled);
+      LILY_TRY(const int32_t sampled, landed(flight));
       const bool more = on_token(sampled);
       if (!more && room) s.take_back();
       if (!more || !room) return {};
@@ -120,6 +123,26 @@ class GpuBackend : public Backend {
 
   Result<Peak> measure_peak() override { return gpu::measure_peak(*device_); }
 
+  std::vector<Mechanism> mechanisms() const override {
+    std::vector<Mechanism> all;
+    for (const NamedMechanism& named : named_mechanisms()) all.push_back(named.mechanism);
+    return all;
+  }
+  Result<void> without(const std::string& mechanism) override {
+    const std::span<const NamedMechanism> all = named_mechanisms();
+    const auto named =
+        std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.mechanism.name == mechanism; });
+    if (!mechanism.empty() && named == all.end()) return Backend::without(mechanism);
+    tuning_ = default_tuning(device_->traits(), config_);
+    if (named != all.end()) tuning_.mechanisms.*named->flag = false;
+    if (!tuning_.mechanisms.chunking) tuning_.prefill_chunk = static_cast<uint32_t>(config_.max_position_embeddings);
+    schedule_.set_tuning(tuning_);
+    ++memory_generation_;
+    for (std::unique_ptr<Buffer>* buffer : {&x_, &tokens_, &memory_, &routing_}) buffer->reset();
+    return {};
+  }
+  size_t temporary_bytes() const override { return memory_ ? memory_->bytes() : 0; }
+
   StateCost state_cost() const override {
     return {.fixed = layout_.bytes(), .per_token = pool_->block_bytes() / kernels::kv_block_tokens};
   }
@@ -133,14 +156,17 @@ class GpuBackend : public Backend {
     int slot = 0;
   };
 
-  // Buffers that every call uses.
-  Result<void> make_buffers() {
-    if (x_) return {};
-    const size_t rows = tuning_.prefill_chunk;
-    LILY_TRY(x_, device_->allocate(rows * config_.hidden_size * sizeof(float)));
+  // Buffers that every call uses; `tokens` of a prompt matter where it is not cut into chunks.
+  Result<void> make_buffers(size_t tokens = 0) {
+    if (!logits_) {
+      LILY_TRY(slots_, device_->allocate_visible(2 * token_slot_bytes));
+      LILY_TRY(logits_, device_->allocate(max_batch * config_.vocab_size * sizeof(float)));
+    }
+    const size_t rows = tuning_.mechanisms.chunking ? tuning_.prefill_chunk : std::max(tokens, size_t{1});
+    const size_t bytes = rows * config_.hidden_size * sizeof(float);
+    if (tokens_ && x_->bytes() >= bytes) return {};
+    LILY_TRY(x_, device_->allocate(bytes));
     LILY_TRY(tokens_, device_->allocate(std::max(rows, max_batch) * sizeof(int32_t)));
-    LILY_TRY(logits_, device_->allocate(max_batch * config_.vocab_size * sizeof(float)));
-    LILY_TRY(slots_, device_->allocate_visible(2 * token_slot_bytes));
     return {};
   }
 
@@ -163,15 +189,40 @@ class GpuBackend : public Backend {
     LILY_CHECK(device_->upload({tokens_.get(), 0, tokens.size_bytes()}, std::as_bytes(tokens)));
     LILY_CHECK(state.set_step(0));
     const Schedule::Chunk chunk{state, n, {tokens_.get(), 0, tokens.size_bytes()}, rows_of_x(n)};
-    Planner planner;
+    Planner planner(schedule_.plan_options());
     schedule_.embed(planner, chunk);
     for (int layer = 0; layer < config_.num_layers(); ++layer) {
       if (observe_) LILY_CHECK(observe(planner, layer, n));
-      schedule_.prefill_layer(planner, chunk, layer);
+      if (tuning_.mechanisms.resident_routing) {
+        schedule_.prefill_layer(planner, chunk, layer);
+      } else {
+        LILY_CHECK(layer_by_halves(planner, chunk, layer));
+      }
     }
     LILY_CHECK(run(planner));
     if (observe_) LILY_CHECK(observe_final(n));
     state.advance(n);
+    return {};
+  }
+
+  // The host groups the experts' rows between the halves.
+  Result<void> layer_by_halves(Planner& planner, const Schedule::Chunk& chunk, int layer) {
+    size_t bytes = 0;
+    const auto place = [&](size_t count) {
+      const BufferView view{routing_.get(), bytes, count};
+      bytes += (count + 255) / 256 * 256;
+      return external(view);
+    };
+    Schedule::Routed routed = schedule_.routed(chunk, layer, place);
+    if (!routing_ || routing_->bytes() < bytes) {
+      LILY_TRY(routing_, device_->allocate(bytes));
+      bytes = 0;
+      routed = schedule_.routed(chunk, layer, place);
+    }
+    schedule_.prefill_choose(planner, chunk, layer, routed);
+    LILY_CHECK(run(planner));
+    LILY_CHECK(group_on_host(*device_, routed, schedule_.group_args(chunk, routed)));
+    schedule_.prefill_experts(planner, chunk, layer, routed);
     return {};
   }
 
@@ -188,7 +239,7 @@ class GpuBackend : public Backend {
   Result<void> observe_final(uint32_t n) {
     std::vector<uint16_t> normed(size_t{n} * config_.hidden_size);
     LILY_TRY(const std::unique_ptr<Buffer> buffer, device_->allocate(normed.size() * 2));
-    Planner planner;
+    Planner planner(schedule_.plan_options());
     schedule_.final_norm(planner, rows_of_x(n), n, external({buffer.get(), 0, normed.size() * 2}));
     LILY_CHECK(run(planner));
     LILY_CHECK(device_->download({buffer.get(), 0, normed.size() * 2}, std::as_writable_bytes(std::span(normed))));
@@ -199,7 +250,7 @@ class GpuBackend : public Backend {
   }
 
   Result<void> head(uint32_t first, uint32_t count, std::span<float> logits) {
-    Planner planner;
+    Planner planner(schedule_.plan_options());
     const BufferView view{logits_.get(), 0, logits.size_bytes()};
     schedule_.head(planner, rows_of_x(first + count), first, count, view);
     LILY_CHECK(run(planner));
@@ -225,7 +276,7 @@ class GpuBackend : public Backend {
         recorded.sampling == wanted) {
       return recorded.list.get();
     }
-    Planner planner;
+    Planner planner(schedule_.plan_options());
     GpuState* const states[] = {&state};
     const BufferView logits{logits_.get(), 0, config_.vocab_size * sizeof(float)};
     schedule_.decode(planner, states, state.step().part(4, 4), logits);
@@ -257,6 +308,25 @@ class GpuBackend : public Backend {
     return flight;
   }
 
+  Result<int32_t> landed(const Flight& flight) {
+    LILY_CHECK(device_->wait_for(flight.mark));
+    int32_t sampled;
+    std::memcpy(&sampled, slots_->host() + flight.slot * token_slot_bytes, sizeof sampled);
+    return sampled;
+  }
+
+  // decode_ahead with a host that sees every token and sends it before the next step starts.
+  Result<void> decode_behind(GpuState& state, const DeviceSampling& sampling,
+                             const std::function<bool(int32_t)>& on_token) {
+    for (;;) {
+      LILY_TRY(const Flight flight, take_off(state, sampling));
+      LILY_TRY(const int32_t sampled, landed(flight));
+      const bool room = state.position() < state.max_tokens();
+      if (!on_token(sampled) || !room || !state.reserve(1)) return {};
+      LILY_CHECK(state.set_step(static_cast<uint32_t>(sampled)));
+    }
+  }
+
   Result<void> decode_together(std::span<DecodeItem> batch) {
     const auto n = static_cast<uint32_t>(batch.size());
     std::vector<GpuState*> states;
@@ -268,7 +338,7 @@ class GpuBackend : public Backend {
     }
     LILY_CHECK(device_->upload({tokens_.get(), 0, n * sizeof(int32_t)}, std::as_bytes(std::span(tokens))));
     const size_t row = config_.vocab_size * sizeof(float);
-    Planner planner;
+    Planner planner(schedule_.plan_options());
     schedule_.decode(planner, states, {tokens_.get(), 0, n * sizeof(int32_t)}, {logits_.get(), 0, n * row});
     LILY_CHECK(run(planner));
     for (GpuState* state : states) state->advance(1);
@@ -288,12 +358,13 @@ class GpuBackend : public Backend {
   StateLayout layout_;
   Tuning tuning_;
   Schedule schedule_;
-  std::unique_ptr<Buffer> x_;       // f32 [chunk, hidden]
-  std::unique_ptr<Buffer> tokens_;  // int [chunk or batch]
-  std::unique_ptr<Buffer> logits_;  // f32 [batch, vocab]
-  std::unique_ptr<Buffer> slots_;   // two tokens in memory that the host sees
-  std::unique_ptr<Buffer> memory_;  // of temporaries
-  uint64_t memory_generation_ = 0;  // recordings of an older one are void
+  std::unique_ptr<Buffer> x_;        // f32 [chunk, hidden]
+  std::unique_ptr<Buffer> tokens_;   // int [chunk or batch]
+  std::unique_ptr<Buffer> logits_;   // f32 [batch, vocab]
+  std::unique_ptr<Buffer> slots_;    // two tokens in memory that the host sees
+  std::unique_ptr<Buffer> memory_;   // of temporaries
+  std::unique_ptr<Buffer> routing_;  // of Schedule::Routed, where the host groups rows
+  uint64_t memory_generation_ = 0;   // recordings of an older one are void
 };
 
 // Half of what the weights leave, and not more than many long sequences would take.

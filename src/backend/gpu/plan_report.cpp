@@ -49,7 +49,8 @@ Result<DeviceTraits> traits_of(const std::string& device) {
 
 using Fill = std::function<Result<void>(Planner&, const Schedule&, GpuState&, Device&)>;
 
-Result<PlanReport> report(const ModelConfig& config, const std::string& device_name, int64_t tokens, const Fill& fill) {
+Result<PlanReport> report(const ModelConfig& config, const std::string& device_name, int64_t tokens,
+                          const Mechanisms& mechanisms, const Fill& fill) {
   LILY_CHECK(check_shapes(config));
   LILY_TRY(const DeviceTraits traits, traits_of(device_name));
   PaperDevice device(traits);
@@ -59,8 +60,10 @@ Result<PlanReport> report(const ModelConfig& config, const std::string& device_n
   LILY_TRY(const std::unique_ptr<KvPool> pool, KvPool::create(device, config, tokens / kernels::kv_block_tokens + 2));
   const StateLayout layout{device, config, *pool, std::make_shared<MemoryMeter>(0)};
   LILY_TRY(const std::unique_ptr<GpuState> state, GpuState::create(layout, tokens + 1));
-  const Schedule schedule(config, gpu_weights, layout, default_tuning(traits, config));
-  Planner planner;
+  Tuning tuning = default_tuning(traits, config);
+  tuning.mechanisms = mechanisms;
+  const Schedule schedule(config, gpu_weights, layout, tuning);
+  Planner planner(schedule.plan_options());
   LILY_CHECK(fill(planner, schedule, *state, device));
   const Plan plan = planner.finish();
   PlanReport report{plan.kernels(), plan.stages(), plan.intermediate_bytes(), plan.temporary_bytes(), {}};
@@ -72,9 +75,10 @@ Result<PlanReport> report(const ModelConfig& config, const std::string& device_n
 
 }  // namespace
 
-Result<PlanReport> report_decode(const ModelConfig& config, const std::string& device, int64_t depth) {
+Result<PlanReport> report_decode(const ModelConfig& config, const std::string& device, int64_t depth,
+                                 const Mechanisms& mechanisms) {
   const auto vocab = static_cast<uint32_t>(config.vocab_size);
-  return report(config, device, depth,
+  return report(config, device, depth, mechanisms,
                 [&](Planner& planner, const Schedule& schedule, GpuState& state, Device& on) -> Result<void> {
                   state.move_to(depth);
                   GpuState* const states[] = {&state};
@@ -87,8 +91,9 @@ Result<PlanReport> report_decode(const ModelConfig& config, const std::string& d
                 });
 }
 
-Result<PlanReport> report_prefill(const ModelConfig& config, const std::string& device, int64_t tokens) {
-  return report(config, device, tokens,
+Result<PlanReport> report_prefill(const ModelConfig& config, const std::string& device, int64_t tokens,
+                                  const Mechanisms& mechanisms) {
+  return report(config, device, tokens, mechanisms,
                 [&](Planner& planner, const Schedule& schedule, GpuState& state, Device& on) -> Result<void> {
                   const auto n = static_cast<uint32_t>(tokens);
                   LILY_TRY(const std::unique_ptr<Buffer> ids, on.allocate(n * sizeof(int32_t)));

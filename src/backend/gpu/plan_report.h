@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backend/gpu/planner.h"
+#include "backend/gpu/tuning.h"
 #include "base/result.h"
 #include "model/config.h"
 
@@ -19,9 +20,11 @@ struct PlanReport {
 };
 
 // One decode step after `depth` tokens, its token sampled on the device. `device`: "cuda", "metal" or "emulator".
-Result<PlanReport> report_decode(const ModelConfig& config, const std::string& device, int64_t depth);
+Result<PlanReport> report_decode(const ModelConfig& config, const std::string& device, int64_t depth,
+                                 const Mechanisms& mechanisms = {});
 
 // One chunk of `tokens` tokens of a prompt, up to the logits of the last.
-Result<PlanReport> report_prefill(const ModelConfig& config, const std::string& device, int64_t tokens);
+Result<PlanReport> report_prefill(const ModelConfig& config, const std::string& device, int64_t tokens,
+                                  const Mechanisms& mechanisms = {});
 
 }  // namespace lily::gpu

@@ -7,6 +7,10 @@ namespace lily::gpu {
 
 std::string for_bits(const std::string& kernel, const GpuMatrix& m) { return kernel + "_" + std::to_string(m.bits); }
 
+std::string for_tile(const std::string& kernel, uint32_t tile, const GpuMatrix& m) {
+  return for_bits(kernel + "_" + std::to_string(tile), m);
+}
+
 int Schedule::linear_index(int layer) const {
   return static_cast<int>(
       std::count(config_.layers.begin(), config_.layers.begin() + layer, LayerKind::linear_attention));
@@ -52,6 +56,7 @@ kernels::MoeArgs Schedule::moe_args(uint32_t n, const GpuLayer& layer) const {
 
 uint32_t Schedule::splits(int64_t context) const {
   const int64_t wanted = (context + tuning_.split_tokens - 1) / tuning_.split_tokens;
+  if (!tuning_.mechanisms.split_attention) return 1;
   uint32_t splits = 1;
   while (splits < wanted && splits < tuning_.max_splits) splits *= 2;  // few different plans as a context grows
   return std::min(splits, std::max(1u, tuning_.max_splits));

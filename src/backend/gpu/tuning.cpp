@@ -31,4 +31,25 @@ Tuning default_tuning(const DeviceTraits& traits, const ModelConfig& config) {
   return tuning;
 }
 
+std::span<const NamedMechanism> named_mechanisms() {
+  using M = Mechanisms;
+  static const NamedMechanism all[] = {
+      {{"fused-dequantisation", true, false}, &M::fused_dequantisation},
+      {{"resident-routing", true, false}, &M::resident_routing},
+      {{"adaptive-tile", true, false}, &M::adaptive_tile},
+      {{"register-scan", true, false, 128}, &M::register_scan},  // a dispatch a token and layer
+      {{"chunking", true, false}, &M::chunking},
+      {{"token-handoff", false, true}, &M::token_handoff},
+      {{"concurrency", true, true}, &M::concurrency},
+      {{"gate-up-fusion", false, true}, &M::gate_up_fusion},
+      {{"down-fusion", false, true}, &M::down_fusion},
+      {{"qk-fusion", false, true}, &M::qk_fusion},
+      {{"norm-fusion", false, true}, &M::norm_fusion},
+      {{"coalesced-kv", false, true}, &M::coalesced_kv},
+      {{"gqa-packing", false, true}, &M::gqa_packing},
+      {{"split-attention", false, true}, &M::split_attention},
+  };
+  return all;
+}
+
 }  // namespace lily::gpu
