@@ -207,6 +207,28 @@ void add_expert_step(std::vector<Case>& cases, uint32_t n) {
   cases.push_back(std::move(d));
 }
 
+void add_grouping(std::vector<Case>& cases, const Grouping& g, uint32_t n, const kernels::GroupArgs& args) {
+  const std::string tokens = "n " + std::to_string(n);
+  const size_t pairs = size_t{n} * slots;
+  const uint32_t groups = args.groups, tile = args.tile_rows;
+  cases.push_back(
+      {"group_count", tokens, {words(g.choices), words(groups)}, bytes_of(args), {groups, 1, 1}, 4.0 * pairs, 0});
+  cases.push_back({"group_map",
+                   tokens,
+                   {words(g.counts), words(groups + 1), words(g.blocks(tile).size())},
+                   bytes_of(args),
+                   {1, 1, 1},
+                   8.0 * groups,
+                   0});
+  cases.push_back({"group_scatter",
+                   tokens,
+                   {words(g.choices), words(g.starts), words(pairs), words(pairs)},
+                   bytes_of(args),
+                   {groups, 1, 1},
+                   12.0 * pairs,
+                   0});
+}
+
 void add_expert_groups(std::vector<Case>& cases, uint32_t n) {
   const Grouping g = group_randomly(n);
   const std::string tokens = "n " + std::to_string(n);
@@ -216,24 +238,7 @@ void add_expert_groups(std::vector<Case>& cases, uint32_t n) {
   for (const uint32_t tile : {16u, 32u, 64u}) {
     const kernels::GroupArgs args{n, slots, groups, tile};
     const std::string name = std::to_string(tile) + "_4";
-    if (tile == 64) {
-      cases.push_back(
-          {"group_count", tokens, {words(g.choices), words(groups)}, bytes_of(args), {groups, 1, 1}, 4.0 * pairs, 0});
-      cases.push_back({"group_map",
-                       tokens,
-                       {words(g.counts), words(groups + 1), words(g.blocks(tile).size())},
-                       bytes_of(args),
-                       {1, 1, 1},
-                       8.0 * groups,
-                       0});
-      cases.push_back({"group_scatter",
-                       tokens,
-                       {words(g.choices), words(g.starts), words(pairs), words(pairs)},
-                       bytes_of(args),
-                       {groups, 1, 1},
-                       12.0 * pairs,
-                       0});
-    }
+    if (tile == 64) add_grouping(cases, g, n, args);
     Case c{"moe_gate_up_" + name,
            tokens,
            {halves(size_t{n} * hidden), words(g.pairs), words(g.starts), words(g.blocks(tile))}};
