@@ -130,6 +130,29 @@ FN float sum_of_row(const float* partial, uint row) {
   return sum;
 }
 
+// This warp's chunks of x, times weight where there is a norm. Returns this lane's part of the sum of x squared.
+template <uint chunks, bool norm>
+FN float load_row_chunks(RowChunk (&row)[chunks], const float* x, const float (*weights)[16], uint cols, uint warp,
+                         uint lane) {
+  float square = 0;
+#pragma unroll
+  for (uint i = 0; i < chunks; ++i) {
+    const uint column = (warp + i * 8) * chunk_columns;
+    if (column >= cols) continue;
+    float v[16];
+    load_row(v, x, column, lane);
+    if (norm) {
+#pragma unroll
+      for (uint k = 0; k < 16; ++k) {
+        square += v[k] * v[k];
+        v[k] *= weights[i][k];
+      }
+    }
+    row[i] = row_chunk(v, lane);
+  }
+  return square;
+}
+
 template <uint chunks>
 constexpr uint tiles_ahead = chunks == 1 ? 3 : 1;  // of which the codes are on their way
 
@@ -166,22 +189,7 @@ FN void gemv_4(const float* x, const float* weight, const uint* codes, const bf1
   x += blockIdx.y * a.cols;
   y += blockIdx.y * a.rows;
   RowChunk row[chunks];
-  float square = 0;
-#pragma unroll
-  for (uint i = 0; i < chunks; ++i) {
-    const uint column = (warp + i * 8) * chunk_columns;
-    if (column >= a.cols) continue;
-    float v[16];
-    load_row(v, x, column, lane);
-    if (norm) {
-#pragma unroll
-      for (uint k = 0; k < 16; ++k) {
-        square += v[k] * v[k];
-        v[k] *= weights[i][k];
-      }
-    }
-    row[i] = row_chunk(v, lane);
-  }
+  float square = load_row_chunks<chunks, norm>(row, x, weights, a.cols, warp, lane);
   if (norm) {
     square = simd_sum(square) * 0.5f;  // every column is in two lanes
     if (lane == 0) squares[warp] = square;
