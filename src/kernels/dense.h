@@ -6,20 +6,25 @@
 
 namespace lily::kernels {
 
+// 1 / sqrt(mean(x^2) + eps) of one row, by 256 threads. sums [8] in threadgroup memory.
+FN float norm_factor(device const float* row, NormArgs a, threadgroup float* sums, uint thread_index) {
+  float sum = 0;
+  for (uint i = thread_index; i < a.cols; i += 256) sum += row[i] * row[i];
+  sum = simd_sum(sum);
+  if (thread_index % 32 == 0) sums[thread_index / 32] = sum;
+  threadgroup_sync();
+  sum = 0;
+  for (uint i = 0; i < 8; ++i) sum += sums[i];
+  return rsqrt_f(sum / float(a.cols) + a.eps);
+}
+
 // y = x / sqrt(mean(x^2) + eps) * weight, for one row.
 KERNEL(256, rms_norm, IN(0, float, x), WEIGHTS(1, float, weight), OUT(2, bf16, y), ARGS(3, NormArgs, a)) {
   THREAD_IDS
   SHARED(float, sums, 8);
   wait_for_inputs();
   device const float* row = x + group.x * a.cols;
-  float sum = 0;
-  for (uint i = thread_index; i < a.cols; i += 256) sum += row[i] * row[i];
-  sum = simd_sum(sum);
-  if (lane == 0) sums[simdgroup] = sum;
-  threadgroup_sync();
-  sum = 0;
-  for (uint i = 0; i < 8; ++i) sum += sums[i];
-  const float scale = rsqrt_f(sum / float(a.cols) + a.eps);
+  const float scale = norm_factor(row, a, sums, thread_index);
   for (uint i = thread_index; i < a.cols; i += 256) y[group.x * a.cols + i] = to_bf16(row[i] * scale * weight[i]);
 }
 

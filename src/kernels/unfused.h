@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/delta.h"
+#include "kernels/dense.h"
 #include "kernels/gemm.h"
 #include "kernels/unit_rows.h"
 
@@ -113,14 +114,7 @@ KERNEL(256, rms_norm_float, IN(0, float, x), WEIGHTS(1, float, weight), OUT(2, f
   SHARED(float, sums, 8);
   wait_for_inputs();
   device const float* row = x + group.x * a.cols;
-  float sum = 0;
-  for (uint i = thread_index; i < a.cols; i += 256) sum += row[i] * row[i];
-  sum = simd_sum(sum);
-  if (lane == 0) sums[simdgroup] = sum;
-  threadgroup_sync();
-  sum = 0;
-  for (uint i = 0; i < 8; ++i) sum += sums[i];
-  const float scale = rsqrt_f(sum / float(a.cols) + a.eps);
+  const float scale = norm_factor(row, a, sums, thread_index);
   for (uint i = thread_index; i < a.cols; i += 256) y[group.x * a.cols + i] = row[i] * scale * weight[i];
 }
 
